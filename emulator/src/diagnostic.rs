@@ -29,8 +29,18 @@ pub struct Place {
 
 impl Place {
     /// File and number of the line that is shown: that of the source, where it is known.
-    pub(crate) fn shown(&self) -> (&str, u32) {
-        self.source.as_ref().map_or(("", self.line), |source| (&source.file, source.line))
+    pub(crate) fn shown(&self) -> (Option<&str>, u32) {
+        self.source.as_ref().map_or((None, self.line), |source| (Some(&source.file), source.line))
+    }
+}
+
+/// Adds places to those of a diagnostic: no line twice, and no more than can be read.
+pub(crate) fn join_labels(known: &mut Vec<Label>, more: Vec<Label>) {
+    for label in more {
+        let seen = known.iter().any(|k| k.place.shown() == label.place.shown());
+        if !seen && known.len() < 5 {
+            known.push(label);
+        }
     }
 }
 

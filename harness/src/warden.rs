@@ -53,7 +53,7 @@ impl Watched {
     /// # Errors
     /// When either goes on.
     pub fn end(&mut self) -> io::Result<()> {
-        let group = self.end_group();
+        let group = self.end_rest();
         // It may have ended just now, or have left its group.
         self.child.kill()?;
         self.child.wait()?;
@@ -65,10 +65,6 @@ impl Watched {
     /// # Errors
     /// When it goes on.
     pub fn end_rest(&mut self) -> io::Result<()> {
-        self.end_group()
-    }
-
-    fn end_group(&mut self) -> io::Result<()> {
         #[cfg(unix)]
         match &self.wardens {
             Some(wardens) => return kill(wardens.leader.id()),

@@ -424,12 +424,11 @@ impl<'a> Chip<'a> {
             return false;
         }
         let wanted = self.wanted_columns();
-        let find =
-            |index: u32, of: &dyn Fn(&Running) -> bool| self.running.iter().position(|r| r.index == index && of(r));
+        let find = |index: u32| self.running.iter().position(|r| r.index == index);
         let at = wanted.as_ref().and_then(|(links, ring)| {
             // The last one holds what all others wait for. What it waits for itself is the root, unless it asks for what others write.
-            let holder = links.last().filter(|_| !ring).and_then(|link| find(link.holder, &waits));
-            holder.or_else(|| links.first().and_then(|link| find(link.cluster, &|_| true)))
+            let holder = links.last().filter(|_| !ring).and_then(|link| find(link.holder));
+            holder.filter(|&at| waits(&self.running[at])).or_else(|| find(links.first()?.cluster))
         });
         let at = at.unwrap_or(0);
         self.running[at].progress = Progress::Stopped;

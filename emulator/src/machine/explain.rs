@@ -5,8 +5,9 @@
 
 use super::cluster::Cluster;
 use super::explain_copy::Cure;
+use super::findings::{Key, key};
 use super::state::{ActorKind, Race, RaceMemory};
-use crate::diagnostic::{Diagnostic, Label, Severity};
+use crate::diagnostic::{Diagnostic, Label, Severity, join_labels};
 use crate::order::{Conflict, Reason, Stamp, Views};
 use crate::program::op::{Op, TmaKind};
 use rustc_hash::FxHashMap;
@@ -67,14 +68,12 @@ impl Draft {
 #[derive(Default)]
 struct Drafts {
     list: Vec<Draft>,
-    known: FxHashMap<(&'static str, Severity, String, u32), usize>,
+    known: FxHashMap<Key, usize>,
 }
 
 impl Drafts {
     fn add(&mut self, new: Draft) {
-        let (file, line) = new.labels.first().map(|label| label.place.shown()).unwrap_or_default();
-        // A note says nothing of what is a finding.
-        let n = *self.known.entry((new.code, new.severity, file.to_string(), line)).or_insert(self.list.len());
+        let n = *self.known.entry(key(new.code, new.severity, &new.labels)).or_insert(self.list.len());
         let Some(known) = self.list.get_mut(n) else {
             self.list.push(new);
             return;
@@ -85,12 +84,7 @@ impl Drafts {
                 known.names.push(name);
             }
         }
-        for label in new.labels {
-            let seen = known.labels.iter().any(|k| k.place.shown() == label.place.shown());
-            if !seen && known.labels.len() < 5 {
-                known.labels.push(label);
-            }
-        }
+        join_labels(&mut known.labels, new.labels);
     }
 }
 

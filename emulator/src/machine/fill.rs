@@ -4,11 +4,10 @@ use super::access::{Access, Target};
 use super::cluster::{Cluster, Stop};
 use super::state::At;
 use super::warp::lanes;
-use crate::program::op::{Address, Reg, Space};
+use crate::program::op::{Address, Reg, Space, fills};
 
-/// What a size is a multiple of, and what it may be at most (PTX ISA, st.bulk).
+/// What an address, and a size, is a multiple of.
 const STEP: u64 = 8;
-const MOST: u64 = 16_777_216;
 
 const RULE: &str = "st.bulk fills a number of bytes of the CTA's shared memory that is a multiple of 8, up to 16,777,216 (PTX ISA, st.bulk).";
 
@@ -21,7 +20,7 @@ impl Cluster<'_> {
         for lane in lanes(mask) {
             let one = At { mask: 1 << lane, ..at };
             let bytes = self.warps[w].registers.lane(size, lane) as u64;
-            if !bytes.is_multiple_of(STEP) || bytes > MOST {
+            if !fills(bytes) {
                 return Err(Some(Box::new(self.problem(
                     "bulk-size",
                     site,
@@ -35,14 +34,12 @@ impl Cluster<'_> {
             }
             let target = self.targets(one, space, address, STEP, Access::Store)?[0].1;
             let own = self.warps[w].cta;
-            let fits = |end: u64| end <= self.ctas[own].shared.bytes.len() as u64;
-            let Some(start) = (match target {
-                Target::Shared(cta, start) if cta == own && fits(u64::from(start) + bytes) => Some(start),
-                _ => None,
-            }) else {
-                let from = self.describe_target(&target);
-                let end = self.ctas[own].shared.bytes.len();
-                return Err(Some(Box::new(self.problem(
+            let end = self.ctas[own].shared.bytes.len();
+            let start = match target {
+                Target::Shared(cta, start) if cta == own && u64::from(start) + bytes <= end as u64 => start as usize,
+                _ => {
+                    let from = self.describe_target(&target);
+                    return Err(Some(Box::new(self.problem(
                     "out-of-bounds",
                     site,
                     format!(
@@ -52,16 +49,12 @@ impl Cluster<'_> {
                     RULE,
                     "Check the address and the size against those of the buffer.".into(),
                 ))));
+                }
             };
             let stamp = self.stamp(w, one.mask, site);
             self.order(one, &[(lane, target)], bytes, true, false, stamp);
-            let shared = &mut self.ctas[own].shared;
-            let (start, len) = (start as usize, bytes as usize);
-            shared.bytes[start..start + len].fill(0);
-            shared.mark(start, len, true);
-            if shared.has_blanks() {
-                shared.fill_in(start, len);
-            }
+            let len = bytes as usize;
+            self.ctas[own].shared.zero(start, len);
             self.published.forget_range(own, start as u64, bytes);
             self.charge(one, &[(lane, target)], len, false);
         }

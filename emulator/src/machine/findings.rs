@@ -1,14 +1,15 @@
 //! Collects what is wrong: one diagnostic for each root cause, with a count.
 
 use super::statements::{Does, Statements};
-use crate::diagnostic::{Diagnostic, Label, Place, Severity};
+use crate::diagnostic::{Diagnostic, Label, Place, Severity, join_labels};
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 /// A line: of a source file if it is known, of the PTX text otherwise.
-type Line = (Option<String>, u32);
+pub type Line = (Option<String>, u32);
 
 /// What makes two diagnostics the same root cause: code and severity, and the line of the primary place.
-type Key = (&'static str, Severity, Option<String>, u32);
+pub type Key = (&'static str, Severity, Line);
 
 /// What becomes of a diagnostic that follows from another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +99,7 @@ fn anywhere(_: &Diagnostic, _: &Diagnostic, _: &Statements) -> bool {
 }
 
 fn has_line(d: &Diagnostic, label: &Label) -> bool {
-    d.labels.iter().any(|known| line(&known.place) == line(&label.place))
+    d.labels.iter().any(|known| known.place.shown() == label.place.shown())
 }
 
 /// The one is of a store further down than the first place of the other.
@@ -150,29 +151,26 @@ pub struct Findings {
 }
 
 fn line(place: &Place) -> Line {
-    match &place.source {
-        Some(source) => (Some(source.file.clone()), source.line),
-        None => (None, place.line),
-    }
+    let (file, line) = place.shown();
+    (file.map(str::to_string), line)
+}
+
+/// A note says nothing of what is a finding.
+pub fn key(code: &'static str, severity: Severity, labels: &[Label]) -> Key {
+    (code, severity, labels.first().map(|label| line(&label.place)).unwrap_or_default())
 }
 
 impl Findings {
     /// Adds a diagnostic, or counts it with the one that has the same root cause; its further places join that one's.
     pub fn add(&mut self, diagnostic: Diagnostic) {
-        let (file, at) = diagnostic.labels.first().map(|l| line(&l.place)).unwrap_or_default();
-        match self.keys.get(&(diagnostic.code, diagnostic.severity, file.clone(), at)) {
-            Some(&n) => {
-                let known = &mut self.list[n];
+        match self.keys.entry(key(diagnostic.code, diagnostic.severity, &diagnostic.labels)) {
+            Entry::Occupied(known) => {
+                let known = &mut self.list[*known.get()];
                 known.count += diagnostic.count;
-                for label in diagnostic.labels {
-                    let seen = known.labels.iter().any(|l| line(&l.place) == line(&label.place));
-                    if !seen && known.labels.len() < 5 {
-                        known.labels.push(label);
-                    }
-                }
+                join_labels(&mut known.labels, diagnostic.labels);
             }
-            None => {
-                self.keys.insert((diagnostic.code, diagnostic.severity, file, at), self.list.len());
+            Entry::Vacant(new) => {
+                new.insert(self.list.len());
                 self.list.push(diagnostic);
             }
         }
@@ -200,19 +198,19 @@ impl Findings {
     pub fn mentions(&self, place: &Place) -> bool {
         self.list
             .iter()
-            .any(|d| d.severity >= Severity::Finding && d.labels.iter().any(|l| line(&l.place) == line(place)))
+            .any(|d| d.severity >= Severity::Finding && d.labels.iter().any(|l| l.place.shown() == place.shown()))
     }
 
     /// Whether a finding of one of these codes has a label on this line. A note does not: what it says changes no verdict.
     pub fn says(&self, codes: &[&str], place: &Place) -> bool {
         let told = |d: &Diagnostic| d.severity > Severity::Note && codes.contains(&d.code);
-        self.list.iter().any(|d| told(d) && d.labels.iter().any(|l| line(&l.place) == line(place)))
+        self.list.iter().any(|d| told(d) && d.labels.iter().any(|l| l.place.shown() == place.shown()))
     }
 
     /// One mbarrier is used that nothing initialises, and another is initialised by two statements: one of them may be meant for the first.
     fn join_initialisations(&mut self) {
         let forgotten = self.list.iter().position(|d| d.code == "mbarrier-not-initialised");
-        let by_two = |d: &Diagnostic| d.labels.len() > 1 && line(&d.labels[0].place) != line(&d.labels[1].place);
+        let by_two = |d: &Diagnostic| d.labels.len() > 1 && d.labels[0].place.shown() != d.labels[1].place.shown();
         let twice = self.list.iter().position(|d| d.code == "mbarrier-reinitialised" && by_two(d));
         let (Some(forgotten), Some(twice)) = (forgotten, twice) else { return };
         let mut labels = std::mem::take(&mut self.list[twice].labels);
@@ -262,19 +260,13 @@ impl Findings {
         }
     }
 
-    /// What stands in the accumulator of an MMA that has put it there is no scale factor of another.
-    fn is_in_accumulator(&self, d: &Diagnostic) -> bool {
-        let put = |label: &Label| self.in_accumulator.contains(&line(&label.place));
-        d.code == "scale-factors-apart" && d.labels.iter().any(put)
-    }
-
     /// Findings and errors, then notes; without those that follow from others, or with them behind those.
     pub fn finish(mut self, statements: &Statements) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
         self.join_initialisations();
         self.join_waits();
-        let told: Vec<bool> = self.list.iter().map(|d| !self.is_in_accumulator(d)).collect();
-        let mut told = told.into_iter();
-        self.list.retain(|_| told.next().unwrap_or(true));
+        // What stands in the accumulator of an MMA that has put it there is no scale factor of another.
+        let put = |label: &Label| self.in_accumulator.contains(&line(&label.place));
+        self.list.retain(|d| d.code != "scale-factors-apart" || !d.labels.iter().any(put));
         self.drop_what_follows(statements);
         // A phase is overtaken where something is not waited for: what that does to data says more.
         let behind = |d: &Diagnostic| {

@@ -72,6 +72,15 @@ impl Memory {
         self.mark(at, len, defined);
     }
 
+    /// Stores zeros. The caller has checked the bounds.
+    pub(crate) fn zero(&mut self, at: usize, len: usize) {
+        if self.has_blanks() {
+            self.fill_in(at, len);
+        }
+        self.bytes[at..at + len].fill(0);
+        self.mark(at, len, true);
+    }
+
     /// Says of bytes whether they hold defined values.
     #[inline]
     pub(crate) fn mark(&mut self, at: usize, len: usize, defined: bool) {

@@ -3,6 +3,7 @@
 use crate::diagnostic::Place;
 use crate::program::op::{Inst, Op};
 use rustc_hash::FxHashMap;
+use std::cell::OnceCell;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Does {
@@ -16,12 +17,25 @@ pub enum Does {
     Meets,
 }
 
-/// By line and column of the PTX text.
-#[derive(Debug, Default)]
-pub struct Statements(FxHashMap<(u32, u32), Does>);
+/// The statements of a kernel. They are looked through when a finding asks for the first time: most runs have none.
+#[derive(Default)]
+pub struct Statements<'a> {
+    code: &'a [Inst],
+    sites: &'a [Place],
+    /// By line and column of the PTX text.
+    known: OnceCell<FxHashMap<(u32, u32), Does>>,
+}
 
-impl Statements {
-    pub fn of(code: &[Inst], sites: &[Place]) -> Statements {
+impl<'a> Statements<'a> {
+    pub fn of(code: &'a [Inst], sites: &'a [Place]) -> Statements<'a> {
+        Statements { code, sites, known: OnceCell::new() }
+    }
+
+    pub fn are(&self, place: &Place, what: Does) -> bool {
+        self.known.get_or_init(|| self.all()).get(&(place.line, place.column)) == Some(&what)
+    }
+
+    fn all(&self) -> FxHashMap<(u32, u32), Does> {
         let does = |inst: &Inst| {
             Some(match inst.op {
                 Op::Store(_) | Op::MatrixStore { .. } | Op::AsyncStore(_) | Op::Fill { .. } => Does::Stores,
@@ -31,11 +45,7 @@ impl Statements {
                 _ => return None,
             })
         };
-        let at = |inst: &Inst| sites.get(inst.site as usize).map(|place| (place.line, place.column));
-        Statements(code.iter().filter_map(|inst| Some((at(inst)?, does(inst)?))).collect())
-    }
-
-    pub fn are(&self, place: &Place, what: Does) -> bool {
-        self.0.get(&(place.line, place.column)) == Some(&what)
+        let at = |inst: &Inst| self.sites.get(inst.site as usize).map(|place| (place.line, place.column));
+        self.code.iter().filter_map(|inst| Some((at(inst)?, does(inst)?))).collect()
     }
 }

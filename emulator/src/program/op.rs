@@ -242,6 +242,11 @@ impl std::fmt::Debug for Alu {
     }
 }
 
+/// Whether `st.bulk` fills so many bytes (PTX ISA, st.bulk).
+pub fn fills(bytes: u64) -> bool {
+    bytes.is_multiple_of(8) && bytes <= 16_777_216
+}
+
 /// What a decoded instruction does.
 #[derive(Debug)]
 pub enum Op {
@@ -392,7 +397,7 @@ pub enum Op {
     MapAcquire { address: Address, scope: super::atomic::Scope },
     /// `st.async`, `red.async`
     AsyncStore(Box<super::atomic::AsyncStoreOp>),
-    /// `st.bulk`: zeroes to so many bytes of shared memory
+    /// `st.bulk`: zeroes to [so many](fills) bytes of shared memory
     Fill { space: Space, address: Address, bytes: Reg },
     /// `discard`: what 128 bytes of global memory hold is not needed any more
     Discard { space: Space, address: Address },

@@ -24,7 +24,6 @@ pub fn doubt(doubts: &[Doubt]) -> Option<Doubt> {
 pub fn stuck(graph: &Graph, shape: &Shape) -> Option<Vec<Waiting>> {
     // Its own, so that what it needs is not missing where one cluster is looked at by itself.
     let mut left = STEPS;
-    let left = &mut left;
     let allocates = graph.steps.iter().find_map(|step| match step.what {
         What::Alloc { pair, .. } => Some(pair),
         _ => None,
@@ -39,14 +38,10 @@ pub fn stuck(graph: &Graph, shape: &Shape) -> Option<Vec<Waiting>> {
         for (n, cluster) in clusters.iter_mut().enumerate() {
             cluster.only = Some((0..shape.ctas).map(|cta| here(cta) == (n % 2 == 0)).collect());
         }
-        go_on(&mut clusters, left)?;
+        go_on(&mut clusters, &mut left)?;
         clusters.iter_mut().for_each(|cluster| cluster.only = None);
-        let ended = go_on(&mut clusters, left)?;
-        // Who only asks is told something else, and goes on: where to, nobody knows.
-        let asked = |cluster: &Machine| {
-            cluster.ready.iter().any(|&n| matches!(graph.steps[n as usize].what, What::Asked { .. }))
-        };
-        if clusters.iter().zip(&ended).any(|(cluster, &end)| end == End::Stuck && asked(cluster)) {
+        let ended = go_on(&mut clusters, &mut left)?;
+        if clusters.iter().zip(&ended).any(|(cluster, &end)| end == End::Stuck && cluster.asks()) {
             return None;
         }
         // Each waits for others alone: what one waits for by itself is another matter.

@@ -126,6 +126,11 @@ pub struct Others {
 }
 
 impl<'a> Machine<'a> {
+    /// Whether somebody who gets no further only asks: he is told something else, and goes on; where to, nobody knows.
+    pub fn asks(&self) -> bool {
+        self.ready.iter().any(|&n| matches!(self.graph.steps[n as usize].what, What::Asked { .. }))
+    }
+
     pub fn new(graph: &'a Graph<'a>, shape: Shape) -> Machine<'a> {
         let missing: Vec<u8> = graph.before.iter().map(|list| list.len() as u8).collect();
         let ready = (0..graph.steps.len() as u32).filter(|&n| missing[n as usize] == 0).collect();

@@ -48,10 +48,9 @@ pub fn find(record: &Record, certificate: &Certificate, shape: &Shape) -> Option
         return Some(Stuck { by: Some(doubt), overflow: None, waiting });
     }
     let mut left = MOST;
-    let left = &mut left;
     let mut run = |by: Option<Doubt>, rank: &mut dyn FnMut(u32, &Step) -> u64| -> Option<Option<Stuck>> {
         let mut machine = Machine::new(&graph, *shape);
-        let end = machine.run(left, rank);
+        let end = machine.run(&mut left, rank);
         let waiting = |n: u32| {
             let Step { warp, site, what, .. } = graph.steps[n as usize];
             let barrier = match what {
@@ -64,10 +63,7 @@ pub fn find(record: &Record, certificate: &Certificate, shape: &Shape) -> Option
         Some(match end {
             End::Unknown => return None,
             End::Completed => None,
-            // Who only asks is told something else, and goes on.
-            End::Stuck if machine.ready.iter().any(|&n| matches!(graph.steps[n as usize].what, What::Asked { .. })) => {
-                None
-            }
+            End::Stuck if machine.asks() => None,
             End::Stuck => {
                 let mut ready = machine.ready.clone();
                 ready.sort_unstable();

@@ -394,3 +394,22 @@ pub fn judge_all(cases: &[Case], misses: &[(&str, &str)]) {
     }
     assert!(wrong.is_empty(), "{} of {} cases:\n\n{}", wrong.len(), cases.len(), wrong.join("\n"));
 }
+
+/// What the default schedule says of a base with these edits, in a launch that is changed so.
+pub fn run(base: Base, edits: &[(&str, &str)], change: fn(&mut Launch), budget: u64) -> Report {
+    let (text, mut launch) = (edited(&base.text(), edits), base.launch());
+    change(&mut launch);
+    common::run(&common::load(&text), &launch, None, budget)
+}
+
+/// What it finds first.
+pub fn first(base: Base, edits: &[(&str, &str)], change: fn(&mut Launch)) -> Diagnostic {
+    let found = run(base, edits, change, 400_000).findings.first().cloned();
+    found.unwrap_or_else(|| panic!("nothing is found in\n{}", edited(&base.text(), edits)))
+}
+
+/// That a finding says all of this.
+pub fn says(found: &Diagnostic, parts: &[&str]) {
+    let all = told(std::slice::from_ref(found));
+    parts.iter().for_each(|part| assert!(all.contains(part), "`{part}` is not in\n{all}"));
+}

@@ -1,14 +1,7 @@
 //! What a reader of the emulator's rules found: findings that hid each other, and false alarms.
 
-use super::case::{Base, edited, told};
-use super::common;
+use super::case::{Base, run, told};
 use emulator::{Deadlock, Report};
-
-fn run(base: Base, edits: &[(&str, &str)], change: fn(&mut emulator::Launch)) -> Report {
-    let (text, mut launch) = (edited(&base.text(), edits), base.launch());
-    change(&mut launch);
-    common::run(&common::load(&text), &launch, None, 4_000_000)
-}
 
 fn codes(report: &Report) -> Vec<&str> {
     report.findings.iter().map(|found| found.code).collect()
@@ -67,7 +60,7 @@ END:";
 /// Each of two findings follows from the other: one is told.
 #[test]
 fn two_findings_of_one_load_do_not_hide_each_other() {
-    let report = run(Base::Small(1, 128, OF_NOTHING_TWICE), &[], |_| {});
+    let report = run(Base::Small(1, 128, OF_NOTHING_TWICE), &[], |_| {}, 4_000_000);
     assert!(!report.findings.is_empty(), "{}", told(&report.notes));
 }
 
@@ -99,9 +92,10 @@ bar.sync 0;";
 /// Where a warp stored two values matters for those bytes, and not for what lies between them.
 #[test]
 fn what_lies_between_changed_values_was_not_changed() {
-    let report = run(Base::Small(1, 64, CHANGED_AROUND), &[], |_| {});
+    let report = run(Base::Small(1, 64, CHANGED_AROUND), &[], |_| {}, 4_000_000);
     assert_eq!(codes(&report), [""; 0], "{}", told(&report.findings));
-    let report = run(Base::Small(1, 64, CHANGED_AROUND), &[("[tile+8192], %r4;", "[tile+4096], %r4;")], |_| {});
+    let report =
+        run(Base::Small(1, 64, CHANGED_AROUND), &[("[tile+8192], %r4;", "[tile+4096], %r4;")], |_| {}, 4_000_000);
     assert_eq!(codes(&report), ["race-shared"], "{}", told(&report.findings));
 }
 
@@ -147,9 +141,9 @@ barrier.cluster.wait.aligned;";
 #[test]
 fn who_asks_once_waits_for_nobody() {
     let many = |launch: &mut emulator::Launch| launch.grid = [400, 1, 1];
-    let once = run(Base::Small(2, 32, ASKS_ONCE), &[], many);
+    let once = run(Base::Small(2, 32, ASKS_ONCE), &[], many, 4_000_000);
     assert_eq!((codes(&once), once.deadlock == Deadlock::Possible), (vec![], false), "{}", told(&once.findings));
     let edits = [("@again", "@!%p4 bra ASK;\nbar.warp.sync -1;")];
-    let waits = run(Base::Small(2, 32, ASKS_ONCE), &edits, many);
+    let waits = run(Base::Small(2, 32, ASKS_ONCE), &edits, many, 4_000_000);
     assert!(codes(&waits).iter().any(|code| ["can-hang", "hang"].contains(code)), "{}", told(&waits.findings));
 }

@@ -1,11 +1,11 @@
 //! More of what judges tried: bodies of a few lines, each right, and what authors of kernels for Hopper and Blackwell get wrong in such.
 
-use super::case::{Base, Case, Expect, Result, case, edited, told};
+use super::case::{Base, Case, Expect, Result, case, edited, first, says, told};
 use super::common;
 use super::tried_kernels::*;
 use Base::{Grid, Small};
 use Expect::{Finds, Notes};
-use emulator::{Deadlock, Diagnostic};
+use emulator::Deadlock;
 
 pub fn cases() -> Vec<Case> {
     let own = ("of our own", "not run on a GPU");
@@ -127,19 +127,6 @@ pub fn cases() -> Vec<Case> {
             Finds(&[("hang", "[%r14+4128], %r19;"), ("hang", "@full"), ("mbarrier-overflow", "[%r14+4096], 1024;")]),
         ),
     ]
-}
-
-/// What is found first, on the default schedule.
-fn first(base: Base, edits: &[(&str, &str)], change: fn(&mut emulator::Launch)) -> Diagnostic {
-    let (text, mut launch) = (edited(&base.text(), edits), base.launch());
-    change(&mut launch);
-    let report = common::run(&common::load(&text), &launch, None, 400_000);
-    report.findings.first().cloned().unwrap_or_else(|| panic!("nothing is found in\n{text}"))
-}
-
-fn says(found: &Diagnostic, parts: &[&str]) {
-    let all = told(std::slice::from_ref(found));
-    parts.iter().for_each(|part| assert!(all.contains(part), "`{part}` is not in\n{all}"));
 }
 
 /// An arrival too many is told by what let it come too early.

@@ -1,11 +1,9 @@
 //! Still more of what judges tried: kernels of an unusual but right style, and the same with one mistake.
 
-use super::case::{Base, Case, Expect, Result, case, edited, told};
-use super::common;
+use super::case::{Base, Case, Expect, Result, case, first, says};
 use super::tried_more_kernels::*;
 use Base::{Grid, Small};
 use Expect::{Finds, Notes};
-use emulator::Diagnostic;
 
 type Edits = &'static [(&'static str, &'static str)];
 type Places = &'static [(&'static str, &'static str)];
@@ -149,21 +147,10 @@ pub fn cases() -> Vec<Case> {
     ]
 }
 
-fn first(base: Base, edits: &[(&str, &str)]) -> Diagnostic {
-    let text = edited(&base.text(), edits);
-    let report = common::run(&common::load(&text), &base.launch(), None, 400_000);
-    report.findings.first().cloned().unwrap_or_else(|| panic!("nothing is found in\n{text}"))
-}
-
-fn says(found: &Diagnostic, parts: &[&str]) {
-    let all = told(std::slice::from_ref(found));
-    parts.iter().for_each(|part| assert!(all.contains(part), "`{part}` is not in\n{all}"));
-}
-
 /// Who waits at a CTA barrier for one who waits for his arrival behind it is named, not the commit that has nothing to do with it.
 #[test]
 fn a_barrier_of_the_whole_cta_in_one_role_is_named() {
-    let found = first(Small(1, 160, TWO_ACCUMULATORS), &[("@release", "{}\nbar.sync 0; // @sync")]);
+    let found = first(Small(1, 160, TWO_ACCUMULATORS), &[("@release", "{}\nbar.sync 0; // @sync")], |_| {});
     says(&found, &["CTA barrier 0 waits for 160 threads and gets 128", "waits for `response`"]);
 }
 
@@ -171,7 +158,13 @@ fn a_barrier_of_the_whole_cta_in_one_role_is_named() {
 #[test]
 fn an_undefined_sum_is_traced_to_the_mma() {
     let edit = ("@second_half", "");
-    says(&first(Small(1, 160, TWO_ACCUMULATORS), &[edit]), &["this MMA reads `tile`", "which nothing has written"]);
+    says(
+        &first(Small(1, 160, TWO_ACCUMULATORS), &[edit], |_| {}),
+        &["this MMA reads `tile`", "which nothing has written"],
+    );
     let edit = ("@acol", "add.u32 %r22, %r6, 16;");
-    says(&first(Small(1, 128, A_IN_TENSOR_MEMORY), &[edit]), &["this MMA reads A from tensor memory column 16"]);
+    says(
+        &first(Small(1, 128, A_IN_TENSOR_MEMORY), &[edit], |_| {}),
+        &["this MMA reads A from tensor memory column 16"],
+    );
 }

@@ -4,7 +4,7 @@
 use super::{Decoded, Family, Lowering, Operands, base as base_of, describe, wrong};
 use crate::program::atomic::{AsyncStoreOp, update};
 use crate::program::layout::type_bytes;
-use crate::program::op::{Op, Reg, Space};
+use crate::program::op::{Op, Reg, Space, fills};
 use crate::syntax::ast::Operand;
 
 pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) -> Family {
@@ -70,7 +70,7 @@ fn fill(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
         ));
     };
     if let Operand::Integer(bytes) = o.get(1)?
-        && !(*bytes % 8 == 0 && (0..=16_777_216).contains(bytes))
+        && !u64::try_from(*bytes).is_ok_and(fills)
     {
         return Err(wrong(
             format!("`{}` of {bytes} bytes", o.opcode),
