@@ -40,15 +40,15 @@ impl Cluster<'_> {
                 _ => {
                     let from = self.describe_target(&target);
                     return Err(Some(Box::new(self.problem(
-                    "out-of-bounds",
-                    site,
-                    format!(
-                        "{} would fill {bytes} bytes from {from} on, which do not lie in its CTA's shared memory: that ends at {end:#x}",
-                        self.thread_name(w, lane)
-                    ),
-                    RULE,
-                    "Check the address and the size against those of the buffer.".into(),
-                ))));
+                        "out-of-bounds",
+                        site,
+                        format!(
+                            "{} would fill {bytes} bytes from {from} on, which do not lie in its CTA's shared memory: that ends at {end:#x}",
+                            self.thread_name(w, lane)
+                        ),
+                        RULE,
+                        "Check the address and the size against those of the buffer.".into(),
+                    ))));
                 }
             };
             let stamp = self.stamp(w, one.mask, site);
