@@ -128,7 +128,16 @@ impl Action {
                 if trust.trust && !options.iter().any(|option| option == "--trust") {
                     options.push("--trust".to_string());
                 }
+                // A container or another machine says for itself where hand-ins run.
+                let here = grade_with.is_none() && !slurm;
+                let trust = Trust { trust: options.iter().any(|option| option == "--trust") };
+                // Where there is none, each hand-in's result says so: another time there may be one.
+                let cage = here.then(|| match trust.cage() {
+                    Ok(cage) => cage.to_string(),
+                    Err(why) => format!("sandbox: {}", why.lines().next().unwrap_or_default()),
+                });
                 let batch = Batch {
+                    cage,
                     hand_ins: hand_ins.clone(),
                     out: out.clone(),
                     jobs: jobs.unwrap_or_else(half_of_the_cores),
@@ -177,16 +186,25 @@ impl Action {
             Action::Work { folder, index } => slurm::work(folder, *index).map(|()| true),
             Action::Similar { hand_ins } => similar(hand_ins, &asked.steps),
             Action::Reveal { grades, anyway } => {
-                let seed::Revealed { secret, results, early } = seed::reveal(&Store::to_change(grades)?, *anyway)?;
+                let seed::Revealed { secret, results, without, early } =
+                    seed::reveal(&Store::to_change(grades)?, *anyway)?;
                 if let Some(early) = early {
                     eprintln!("note: {early}");
                 }
                 let (number, nonce, commitment) = (secret.seed, &secret.nonce, secret.commitment());
                 let grades = grades.display();
+                let results = match results {
+                    1 => "the 1 result that was".to_string(),
+                    _ => format!("each of the {results} results that were"),
+                };
+                let without = match without {
+                    0 => String::new(),
+                    _ => format!(", {without} of them without a grade"),
+                };
                 print(&format!(
                     "seed:       {number}\nnonce:      {nonce}\ncommitment: {commitment}\n\
                      check it with: printf %s {number}{nonce} | sha256sum\n\
-                     it stands in {grades}/seed.json now, and in each of the {results} results that were graded with it\n"
+                     it stands in {grades}/seed.json now, and in {results} made with it{without}\n"
                 ))?;
                 Ok(true)
             }

@@ -116,9 +116,10 @@ pub fn missing(report: &Report) -> String {
     if ranges.is_empty() {
         return String::new();
     }
-    let named = |[first, last]: &[u8; 2]| match first == last {
-        true => name(*first),
-        false => format!("{} to {}", name(*first), name(*last)),
+    let named = |[first, last]: &[u8; 2]| match last - first {
+        0 => name(*first),
+        1 => format!("{} and {}", name(*first), name(*last)),
+        _ => format!("{} to {}", name(*first), name(*last)),
     };
     let names: Vec<String> = ranges.iter().map(named).collect();
     let (points, of, all) = (number(report.points), report.max_points, report.max_points + left);

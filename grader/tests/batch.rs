@@ -117,7 +117,13 @@ fn bad_hand_ins_stop_nobody_and_hostile_names_stay_text() {
     }
     let index = fs::read_to_string(class.grades("grades").join("index.html")).expect("index.html");
     assert!(!index.contains("<script") && index.contains("&lt;script&gt;alert(1)&amp;"), "{index}");
-    assert!(index.contains("3 graded, 4 not graded") && index.contains("the kernel could not be built"), "{index}");
+    assert!(
+        index.contains("3 graded, 4 not graded")
+            && index.contains("the kernel could not be built: it does not compile"),
+        "{index}"
+    );
+    // Where hand-ins run is said first, as `grade` says it.
+    assert!(errors.lines().next().is_some_and(|line| line.starts_with("sandbox: ")), "{errors}");
     let csv = class.csv("grades");
     let mut reader = csv::Reader::from_reader(csv.as_bytes());
     let names: Vec<String> = reader.records().map(|row| row.expect("a row")[0].to_string()).collect();

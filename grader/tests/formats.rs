@@ -181,6 +181,11 @@ fn a_step_that_is_not_handed_in_has_a_score_of_0_and_the_total_says_of_what_it_i
         "{table}"
     );
     assert!(!written(Format::Text).contains("not handed in"));
+    // Two that follow one another are named, more are a range.
+    let mut two = report.clone();
+    two.not_handed_in.retain(|missing| [4, 5, 7, 9, 10].contains(&missing.step));
+    let table = render(Format::Text, &grade(), &two).expect("written");
+    assert!(table.contains(" points: step04 and step05, step07, step09 and step10\n"), "{table}");
 }
 
 /// The rules of Jenkins' junit-10.xsd: attributes (with those that must be there) and children. Stricter than it in one thing: children

@@ -75,7 +75,7 @@ fn errors_name_the_line_the_value_and_what_is_allowed() {
     refused(
         "[steps.step03]\nsizes = [\"256x256x64 f16\",\n  \"100x256x64 f16\"]\n",
         expect![[r#"
-            rubric.toml:3: the size "100x256x64 f16"
+            rubric.toml:3: step 3 does not solve the size "100x256x64 f16"
               try: Step 3 solves M and N that are multiples of 128, K of 64; extents go up to 16384."#]],
     );
     refused(

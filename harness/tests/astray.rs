@@ -2,10 +2,14 @@
 
 #![cfg(feature = "solutions")]
 
+mod judged;
+
 use harness::astray::{Astray, Stage};
 use harness::corpus::kernels::{Kernel, STEPS};
 use harness::corpus::run::Bench;
 use harness::corpus::{Kind, mutants};
+use harness::{MilestoneState, Outcome, Part};
+use judged::{judged, state};
 
 /// What is changed, the stage that must be named, words of its title, and of the PTX instruction that is named first.
 const WRONG: [(&str, Stage, &str, &str); 17] = [
@@ -14,7 +18,7 @@ const WRONG: [(&str, Stage, &str, &str); 17] = [
     ("02/transposed-B/435", Stage::Descriptor, "takes columns of the tile of B for its rows", "tcgen05.mma"),
     ("02/swizzle/433.4", Stage::Operand, "row 0 of an operand is columns 32 to 47 of B, its row 1", "tcgen05.mma"),
     ("05/map-extents/0", Stage::Operand, "is zero, and should be 16 columns of a row of A", "tcgen05.mma"),
-    ("07/column/366", Stage::ReadOut, "column 0 of an accumulator is never read", "tcgen05.ld"),
+    ("07/column/366", Stage::ReadOut, "column 0 of the accumulator is never read", "tcgen05.ld"),
     (
         "04/coordinate/455.2",
         Stage::Store,
@@ -104,4 +108,87 @@ fn nothing_is_astray_in_a_right_kernel() {
         let found = found.unwrap_or_else(|| panic!("step {step}: its way is not followed"));
         assert_eq!(found.stage, Stage::Epilogue, "step {step}: {:#?}", found.explanation);
     }
+}
+
+/// What `correct` says, and what a milestone says. Both must be so.
+#[track_caller]
+fn said(name: &'static str, milestone: &str) -> [String; 2] {
+    let verdict = judged(name, 0);
+    let Outcome::Failed { text, .. } = verdict.part(Part::Correct) else { panic!("`{name}`: correct should fail") };
+    let MilestoneState::Wrong { text: of_milestone } = state(&verdict, milestone) else {
+        panic!("`{name}`: {:?}", state(&verdict, milestone));
+    };
+    [text.clone(), of_milestone.clone()]
+}
+
+/// The wrong columns of tensor memory are read: the first place is the load, and not the store behind it, which is right.
+#[test]
+fn the_load_that_reads_the_wrong_columns_is_named() {
+    let cases = [
+        (
+            "first_columns_4",
+            "4.6",
+            "columns 64 to 127 of the accumulator are never read, its columns 0 to 63 are read twice",
+        ),
+        (
+            "first_columns_5",
+            "5.7",
+            "columns 64 to 127 of the accumulator are never read, its columns 0 to 63 are read twice",
+        ),
+        (
+            "first_columns_7",
+            "7.6",
+            "columns 64 to 127 of the accumulator are never read, its columns 0 to 63 are read twice for each tile",
+        ),
+        (
+            "first_columns_10",
+            "10.5",
+            "columns 64 to 255 of the accumulator from column 0 of tensor memory on are never read, its columns 0 to 63 are read 4 times for each tile",
+        ),
+    ];
+    for (name, milestone, title) in cases {
+        for text in said(name, milestone) {
+            let lines: Vec<&str> = text.lines().collect();
+            assert_eq!(lines[0], format!("error: {title}"), "`{name}`: {text}");
+            let marked = lines.iter().position(|line| line.contains("^")).unwrap_or_else(|| panic!("{text}"));
+            assert!(lines[marked - 1].contains("tmem_load"), "`{name}` does not name the load: {text}");
+            assert!(text.contains("try: Check which columns each load of tensor memory is given"), "`{name}`: {text}");
+            assert!(!text.contains("swizzle") && !text.contains("gemm.d.at"), "`{name}`: {text}");
+        }
+    }
+}
+
+/// A and B exchanged: that is said, and not that D is transposed as a whole, which has another shape then.
+#[test]
+fn exchanged_operands_are_named() {
+    for (name, milestone) in [("operands_exchanged_5", "5.4"), ("operands_exchanged_7", "7.4")] {
+        let [text, of_milestone] = said(name, milestone);
+        for text in [&text, &of_milestone] {
+            assert!(
+                text.starts_with(
+                    "error: MMA 0 (round 0, slice 0) has its operands the other way round: first B's tile, then A's\n"
+                ),
+                "`{name}`: {text}"
+            );
+            assert!(text.contains("try: Give `t.mma` a slice of A's tile first"), "`{name}`: {text}");
+        }
+        assert!(!text.contains("holds at (i, j) what belongs at (j, i)"), "`{name}`: {text}");
+    }
+    let [text, _] = said("operands_exchanged_5", "5.4");
+    assert!(
+        text.contains("all of D is transposed tile by tile: each holds at its (i, j) what belongs at its (j, i)"),
+        "{text}"
+    );
+}
+
+/// The fence stands one line too early: the TODO is that of the wait, and the text says where a fence does not count.
+#[test]
+fn a_fence_in_front_of_the_wait() {
+    let verdict = judged("fence_before_the_wait_7", 0);
+    let Outcome::Failed { text, .. } = verdict.part(Part::RaceFree) else {
+        panic!("{}", harness::report::render(&verdict))
+    };
+    assert!(text.starts_with("note[missing-tensor-fence]"), "{text}");
+    assert!(text.contains("TODO 7.5;"), "{text}");
+    assert!(text.contains("one in front of the synchronisation orders nothing here"), "{text}");
 }

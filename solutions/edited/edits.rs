@@ -489,4 +489,28 @@ const EDITS: &[Edit] = &[
     ("constant_2", 2, &[(ARRIVED, "k.tmem_wait_load(); let sums = sums.map(|_| k.variable::<F32>(1.0));")]),
     ("constant_4", 4, &[(ARRIVED, "k.tmem_wait_load(); let sums = sums.map(|_| k.variable::<F32>(1.0));")]),
     ("constant_7", 7, &[(ARRIVED_IN_GROUP, "wg.tmem_wait_load(); let sums = sums.map(|_| wg.variable::<F32>(1.0));")]),
+    // Only the first columns of the accumulator are read, for each part of D.
+    ("first_columns_4", 4, &[("accumulator.columns(part * EPI_N, EPI_N)", "accumulator.columns(0, EPI_N)")]),
+    ("first_columns_5", 5, &[("accumulator.columns(part * EPI_N, EPI_N)", "accumulator.columns(0, EPI_N)")]),
+    ("first_columns_7", 7, &[("accumulator.columns(chunk * EPI_N, EPI_N)", "accumulator.columns(0, EPI_N)")]),
+    ("first_columns_10", 10, &[("accumulator.columns(chunk * EPI_N, EPI_N)", "accumulator.columns(0, EPI_N)")]),
+    // A and B exchanged.
+    (
+        "operands_exchanged_5",
+        5,
+        &[(
+            "tile_a.k_slice(slice * MMA_K), tile_b.k_slice(slice * MMA_K)",
+            "tile_b.k_slice(slice * MMA_K), tile_a.k_slice(slice * MMA_K)",
+        )],
+    ),
+    ("operands_exchanged_7", 7, &[("t.mma(accumulator, a, b,", "t.mma(accumulator, b, a,")]),
+    // The fence stands in front of the wait.
+    (
+        "fence_before_the_wait_7",
+        7,
+        &[(
+            "wg.wait(mma2ld, full.phase());\n            wg.tcgen05_fence_after();",
+            "wg.tcgen05_fence_after();\n            wg.wait(mma2ld, full.phase());",
+        )],
+    ),
 ];

@@ -53,7 +53,13 @@ fn misread(path: &Path, text: &str, error: &serde_json::Error) -> BadInput {
     let last = before + column.saturating_sub(1);
     let field = field_at(text, last);
     let well_formed = serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
-    let (title, way_out) = if well_formed {
+    let (title, way_out) = if is_recording(text) {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let way_out = format!(
+            "Make the launch file of it: `cargo run -p emulator --example gluon -- {name} > {name}.launch.json`, and give that."
+        );
+        ("this is a compiler's recording, and no launch file".into(), way_out)
+    } else if well_formed {
         in_words(said, &field)
     } else {
         (format!("this is no JSON: {said}"), "Write JSON (RFC 8259).".into())
@@ -66,6 +72,13 @@ fn misread(path: &Path, text: &str, error: &serde_json::Error) -> BadInput {
     let end = (last + 1..text.len()).find(|&n| text.is_char_boundary(n)).unwrap_or(text.len());
     let begin = (0..=begin.min(end.saturating_sub(1))).rev().find(|&n| text.is_char_boundary(n)).unwrap_or(0);
     BadInput::at(&title, &path.display().to_string(), text, begin..end, "found here", &way_out)
+}
+
+/// Whether a text is what lies beside the kernels of `emulator/tests/gluon`: which compiler made it, and what it computes, which a launch file
+/// does not say.
+fn is_recording(text: &str) -> bool {
+    let value: Result<serde_json::Value, _> = serde_json::from_str(text);
+    value.is_ok_and(|value| ["compiler", "computes", "entry"].iter().all(|field| value[field].is_string()))
 }
 
 /// The title, and the way out, for what serde says of a field.

@@ -124,10 +124,9 @@ fn the_example_runs_and_writes_its_result() {
         wrote `y`, 4000 bytes, to emulator/examples/saxpy/y.bin
     "#]]
     .assert_eq(&without_cycles(&said.out));
-    let page = without_cycles(&page);
-    for text in without_cycles(&said.out).lines() {
-        assert!(page.contains(text), "docs/emulate.md does not show: {text}");
-    }
+    // The page shows what comes, cycles and all: it is one text, and the only one of this kind there.
+    let shown: Vec<&str> = page.split("```text\n").skip(1).filter_map(|text| text.split("```").next()).collect();
+    assert_eq!(shown, [said.out.as_str()], "docs/emulate.md shows another output");
     let y = std::fs::read(folder.join("y.bin")).expect("the output");
     let y: Vec<f32> = y.chunks(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
     assert_eq!(y.len(), 1000);
@@ -307,6 +306,22 @@ fn an_unknown_field_is_refused_at_its_line() {
           = try: Allowed here: `entry`, `grid`, `cluster`, `block`, `dynamic_shared`, `buffers`, `params`, `param_block`, `regions`, `attributes`, `outputs`.
     "#]],
     );
+}
+
+/// What lies beside the kernels of compilers is a recording: the message says so, and how a launch file is made of it.
+#[test]
+fn a_compilers_recording_is_no_launch_file() {
+    for name in ["tf32", "two_cta", "attention"] {
+        let [ptx, json] = ["ptx", "json"].map(|ending| here("../tests/gluon").join(format!("{name}.{ending}")));
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        let said = emulate(folder.path(), &[&ptx.display().to_string(), "--launch", &json.display().to_string()]);
+        assert_eq!((said.status, said.out.as_str()), (2, ""));
+        assert!(said.err.starts_with("error: this is a compiler's recording, and no launch file\n"), "{}", said.err);
+        let way_out = format!(
+            "= try: Make the launch file of it: `cargo run -p emulator --example gluon -- {name} > {name}.launch.json`, and give that."
+        );
+        assert!(said.err.contains(&way_out), "{}", said.err);
+    }
 }
 
 #[test]

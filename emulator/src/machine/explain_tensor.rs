@@ -39,7 +39,11 @@ impl Cluster<'_> {
     fn explain_missing_fence(&self, race: &Race, name: String) -> Draft {
         let (first, second) = (race.conflict.first, race.second);
         let before = race.conflict.reason == Reason::NoFenceBefore;
-        let (fence, place) = if before { ("before", "behind") } else { ("after", "in front of") };
+        let (fence, place, elsewhere) = if before {
+            ("before", "between the access and the synchronisation", "behind")
+        } else {
+            ("after", "between the synchronisation and the access", "in front of")
+        };
         let mut labels = vec![
             self.label(second.site, format!("{} accesses it here", self.who(second))),
             self.label(first.site, format!("accessed before by {}", self.who(first))),
@@ -60,7 +64,9 @@ impl Cluster<'_> {
                    tcgen05.fence::before_thread_sync on the first thread's side (a commit implies it) and \
                    tcgen05.fence::after_thread_sync on the second's (PTX ISA 9.7.16.6.3). ptxas makes no instruction \
                    of these fences, but without them it may move accesses across the synchronisation (9.7.16.11.1).",
-            help: format!("Put tcgen05.fence::{fence}_thread_sync {place} the access, next to the synchronisation."),
+            help: format!(
+                "Put tcgen05.fence::{fence}_thread_sync {place}: one {elsewhere} the synchronisation orders nothing here."
+            ),
             count: race.count,
         }
     }

@@ -38,6 +38,8 @@ use work::{Common, Work};
 /// What a batch is asked for.
 #[derive(Clone, Debug)]
 pub struct Batch {
+    /// Where hand-ins run, in words; `None`: not here.
+    pub cage: Option<String>,
     /// The folder with the hand-ins.
     pub hand_ins: PathBuf,
     /// Where grades go.
@@ -133,6 +135,9 @@ impl Batch {
         again::as_before(self, &store, &hand_ins)?;
         slurm::end_earlier(&store, &say)?;
         store.begin(&hand_ins.iter().map(|one| (one.id.clone(), one.name.clone())).collect())?;
+        if let Some(cage) = &self.cage {
+            say(cage);
+        }
         if self.seed.is_none() && self.asked.options.iter().any(|option| option == "--trust") {
             say(&format!("note: {}", seed::TRUSTED));
         }

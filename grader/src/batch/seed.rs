@@ -177,6 +177,8 @@ pub struct Revealed {
     pub secret: Secret,
     /// So many results name it.
     pub results: usize,
+    /// So many of them have no grade.
+    pub without: usize,
     /// Why it is too early: what is not graded yet. It was told all the same.
     pub early: Option<String>,
 }
@@ -206,11 +208,12 @@ pub fn reveal(store: &Store, anyway: bool) -> Result<Revealed, String> {
     let text = serde_json::to_vec_pretty(&secret).map_err(|error| error.to_string())?;
     write_whole(&paths(store)[1], &text)?;
     let results = all.len();
+    let without = all.iter().filter(|(_, record)| !matches!(record.outcome, Outcome::Graded(_))).count();
     for (id, mut record) in all.into_iter().filter(|(_, record)| record.seed.is_none()) {
         tell(&mut record, secret.seed);
         store.keep_result(&id, &record)?;
     }
-    Ok(Revealed { secret, results, early })
+    Ok(Revealed { secret, results, without, early })
 }
 
 /// Lets a result name the seed that it came about with. Words of explanations that were taken out stay out.

@@ -341,7 +341,7 @@ fn read_size(source: &Source, number: u8, size: &Spanned<String>) -> Result<Prob
         return Ok(problem);
     }
     let way_out = format!("Step {number} solves {allowed}; extents go up to {MAX_EXTENT}.");
-    Err(source.error(Some(size.span()), format!("the size {found:?}"), way_out))
+    Err(source.error(Some(size.span()), format!("step {number} does not solve the size {found:?}"), way_out))
 }
 
 /// What a step must solve (docs/steps.md), and whether this is in it.

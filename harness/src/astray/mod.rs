@@ -100,6 +100,12 @@ pub fn find(run: &Observation, mismatch: Option<&Mismatch>) -> Option<Astray> {
         .or_else(|| stored::epilogue(run, mismatch))
 }
 
+/// What is read out of tensor memory wrongly, if that is the first place that is astray: the way behind it may be right.
+pub(crate) fn read_out(run: &Observation) -> Option<Explanation> {
+    let found = if run.report.completed { find(run, None) } else { None };
+    found.filter(|found| found.stage == Stage::ReadOut).map(|found| found.explanation)
+}
+
 /// A load beyond the last column of A and B, of which there are whole tiles.
 fn outside(run: &Observation) -> Option<Astray> {
     let k = run.inputs.problem.k;

@@ -4,22 +4,32 @@ use super::multiplied::Factors;
 use super::{Astray, Stage, astray};
 use crate::diagnostics::Explanation;
 use crate::observe::Observation;
-use emulator::EventKind;
+use emulator::{Event, EventKind};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 const LANES: u32 = 128;
+const RULE: &str = "Each column of an accumulator is a column of D: element i of a row of D lies in column i (PTX ISA, tcgen05: data path \
+                    layouts). tcgen05.ld reads from the column on that its address names.";
+const HELP: &str = "Check which columns each load of tensor memory is given: all of them together read every column of the accumulator once.";
+
+/// The accumulators of a CTA: their columns, and how many sums are begun in each.
+type Accumulators = BTreeMap<(u32, u32), usize>;
+
+/// A load of tensor memory: its columns, its lanes.
+type Load<'a> = (&'a Event, Range<u32>, Range<u32>);
 
 /// Columns of an accumulator that are read more often than others.
 pub(super) fn find(run: &Observation, factors: &[Factors]) -> Option<Astray> {
-    let mut accumulators: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+    let mut all: BTreeMap<u32, Accumulators> = BTreeMap::new();
     for factors in factors {
-        let (first, count) = factors.mma.columns?;
+        let accumulator = factors.mma.columns?;
         for cta in factors.mma.ctas {
-            accumulators.entry(*cta).or_default().extend(first..first + count);
+            *all.entry(*cta).or_default().entry(accumulator).or_default() += usize::from(!factors.mma.accumulate);
         }
     }
-    for (cta, columns) in accumulators {
-        let loads: Vec<_> = (run.report.trace.iter())
+    for (cta, accumulators) in all {
+        let loads: Vec<Load> = (run.report.trace.iter())
             .filter(|event| event.cta == cta)
             .filter_map(|event| match event.kind {
                 EventKind::TensorLoad { column, columns, lane, lanes } => {
@@ -28,54 +38,95 @@ pub(super) fn find(run: &Observation, factors: &[Factors]) -> Option<Astray> {
                 _ => None,
             })
             .collect();
-        let read = |lane: u32, column: u32| {
-            loads.iter().filter(|(_, columns, lanes)| columns.contains(&column) && lanes.contains(&lane)).count()
-        };
-        let count = |least: bool, lane: u32| {
-            let counts = columns.iter().map(|column| (read(lane, *column), *column));
-            if least { counts.min_by_key(|(count, _)| *count) } else { counts.max_by_key(|(count, _)| *count) }
-        };
         // All lanes of a warp's quarter are read alike.
-        for lane in (0..LANES).step_by(32) {
-            let (Some((few, seldom)), Some((many, often))) = (count(true, lane), count(false, lane)) else { continue };
-            let beyond =
-                loads.iter().find(|(_, range, lanes)| lanes.contains(&lane) && !columns.contains(&(range.end - 1)));
-            if few == many && beyond.is_none() {
-                continue;
-            }
-            let title =
-                format!("column {seldom} of an accumulator is {}, its column {often} is {}", times(few), times(many));
-            let rule = "Each column of an accumulator is a column of D: element i of a row of D lies in column i (PTX ISA, tcgen05: data path \
-                        layouts). tcgen05.ld reads from the column on that its address names.";
-            let help = "Check the column that each tcgen05.ld begins at: together they reach every column once.";
-            let mut explanation = Explanation::new(title, rule, help);
-            let odd = beyond.or_else(|| {
-                loads.iter().rev().find(|(_, columns, lanes)| columns.contains(&often) && lanes.contains(&lane))
-            });
-            if let Some((event, columns, _)) = odd {
-                explanation = explanation
-                    .at(&event.place, format!("columns {} to {} are read here", columns.start, columns.end - 1));
-            }
-            let other = loads.iter().find(|(event, columns, lanes)| {
-                columns.contains(&often)
-                    && lanes.contains(&lane)
-                    && odd.is_none_or(|(odd, ..)| odd.place.line != event.place.line)
-            });
-            if let Some((event, columns, _)) = other {
-                explanation = explanation
-                    .at(&event.place, format!("columns {} to {} are read here", columns.start, columns.end - 1));
-            }
-            return Some(astray(Stage::ReadOut, explanation));
+        let mut quarters = (0..LANES).step_by(32);
+        if let Some(found) = quarters.find_map(|lane| in_quarter(&accumulators, &loads, lane)) {
+            return Some(found);
         }
     }
     None
 }
 
-fn times(count: usize) -> String {
+/// The same, of the lanes that one warp reads.
+fn in_quarter(accumulators: &Accumulators, loads: &[Load], lane: u32) -> Option<Astray> {
+    let loads: Vec<&Load> = loads.iter().filter(|(_, _, lanes)| lanes.contains(&lane)).collect();
+    let read = |column: u32| loads.iter().filter(|(_, columns, _)| columns.contains(&column)).count();
+    let written: BTreeSet<u32> = accumulators.keys().flat_map(|(first, count)| *first..first + count).collect();
+    let few = written.iter().map(|column| read(*column)).min()?;
+    let many = written.iter().map(|column| read(*column)).max()?;
+    let beyond = loads.iter().find(|(_, range, _)| range.clone().any(|column| !written.contains(&column)));
+    if few == many && beyond.is_none() {
+        return None;
+    }
+    let (title, often) = if few == many {
+        let column = beyond.and_then(|(_, range, _)| range.clone().find(|column| !written.contains(column)))?;
+        (format!("column {column} of tensor memory is read, and no MMA writes it"), None)
+    } else {
+        // The first accumulator whose columns are read seldom tells: which, and instead of which.
+        let (first, count, sums) = accumulators.iter().find_map(|((first, count), sums)| {
+            (*first..first + count).any(|column| read(column) == few).then_some((*first, *count, *sums))
+        })?;
+        let within = |times: usize| together((first..first + count).filter(|column| read(*column) == times));
+        let seldom = within(few).into_iter().next()?;
+        let most = (first..first + count).map(read).max()?;
+        let often = within(most).into_iter().next().filter(|_| most > few);
+        let of = match accumulators.len() {
+            1 => "the accumulator".to_string(),
+            _ => format!("the accumulator from column {first} of tensor memory on"),
+        };
+        let mut title = format!("{} of {of} {} {}", columns(&seldom, first), are(&seldom), times(few, sums));
+        if let Some(often) = &often {
+            title += &format!(", its {} {} {}", columns(often, first), are(often), times(most, sums));
+        }
+        (title, often)
+    };
+    let mut explanation = Explanation::new(title, RULE, HELP);
+    let reads = |load: &Load| often.as_ref().is_some_and(|often| load.1.contains(&often.start));
+    // What reads beyond is at fault; else the last of those that read the same.
+    let odd = beyond.or_else(|| loads.iter().rev().find(|load| reads(load)));
+    let line = |load: &Load| load.0.place.line;
+    let other = loads.iter().find(|load| reads(load) && odd.is_none_or(|odd| line(odd) != line(load)));
+    for (event, range, _) in odd.into_iter().chain(other) {
+        let text = format!("columns {} to {} of tensor memory are read here", range.start, range.end - 1);
+        explanation = explanation.at(&event.place, text);
+    }
+    Some(astray(Stage::ReadOut, explanation))
+}
+
+/// Columns in one piece each.
+fn together(columns: impl Iterator<Item = u32>) -> Vec<Range<u32>> {
+    let mut pieces: Vec<Range<u32>> = Vec::new();
+    for column in columns {
+        match pieces.last_mut() {
+            Some(last) if last.end == column => last.end += 1,
+            _ => pieces.push(column..column + 1),
+        }
+    }
+    pieces
+}
+
+/// Columns of an accumulator that begins at this column of tensor memory.
+fn columns(range: &Range<u32>, first: u32) -> String {
+    match range.len() {
+        1 => format!("column {}", range.start - first),
+        _ => format!("columns {} to {}", range.start - first, range.end - 1 - first),
+    }
+}
+
+fn are(range: &Range<u32>) -> &'static str {
+    if range.len() == 1 { "is" } else { "are" }
+}
+
+/// How often a column is read that so many sums lie in, one after the other.
+fn times(count: usize, sums: usize) -> String {
+    let (count, each) = match sums {
+        2.. if count > 0 && count.is_multiple_of(sums) => (count / sums, " for each tile"),
+        _ => (count, ""),
+    };
     match count {
         0 => "never read".into(),
-        1 => "read once".into(),
-        2 => "read twice".into(),
-        count => format!("read {count} times"),
+        1 => format!("read once{each}"),
+        2 => format!("read twice{each}"),
+        count => format!("read {count} times{each}"),
     }
 }

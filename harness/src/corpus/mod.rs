@@ -142,11 +142,59 @@ impl Mutant {
             Change::Map(param, change) => return format!("tensor map of parameter {param}: {change}"),
             Change::Lines(lines) => lines,
         };
+        let which = match self.what {
+            What::Moved(statement, _) => text.statements.get(statement).map(|statement| statement.line),
+            _ => None,
+        };
+        if let Some(moved) = moved(text, lines, which) {
+            return moved;
+        }
         let shown = |code: &str| if code.trim().is_empty() { "(nothing)".to_string() } else { code.trim().to_string() };
         let lines =
             lines.iter().map(|(line, now)| format!("{}: {} -> {}", line + 1, shown(&text.lines[*line]), shown(now)));
         lines.collect::<Vec<_>>().join(" | ")
     }
+}
+
+/// Characters that are shown of code that moved.
+const CODE: usize = 120;
+
+/// The same of lines that stand elsewhere now, and are otherwise what they were: those that moved, and where to. `None` where a line is another one.
+/// `line`: one of those that moved, if that is known.
+fn moved(text: &Text, lines: &[(usize, String)], line: Option<usize>) -> Option<String> {
+    let now: BTreeMap<usize, &str> = lines.iter().map(|(line, now)| (*line, now.trim())).collect();
+    let (first, last) = (*now.keys().next()?, *now.keys().next_back()?);
+    // Lines between that say only where the next one is from, or nothing, stay.
+    let says_nothing =
+        |line: &str| line.trim().is_empty() || [".loc", "//"].iter().any(|word| line.trim_start().starts_with(word));
+    let all = text.lines.get(first..=last)?.iter().map(|line| line.trim()).zip(first..);
+    let all: Vec<(usize, &str)> =
+        all.filter(|(line, at)| now.contains_key(at) || !says_nothing(line)).map(|(line, at)| (at, line)).collect();
+    let (before, after): (Vec<&str>, Vec<&str>) =
+        all.iter().map(|(at, line)| (*line, now.get(at).copied().unwrap_or(line))).unzip();
+    // Two neighbouring blocks change places: where nobody knows, the shorter one has moved across the other.
+    let split = (1..all.len()).find(|&split| before[split..].iter().chain(&before[..split]).eq(&after))?;
+    let first_moved = match line.and_then(|line| all.iter().position(|(at, _)| *at == line)) {
+        Some(position) => position < split,
+        None => 2 * split <= all.len(),
+    };
+    let (block, to) = match first_moved {
+        true => (&all[..split], format!("behind line {}", last + 1)),
+        false => (&all[split..], format!("in front of line {}", first + 1)),
+    };
+    let which = match block {
+        [(line, _)] => format!("line {}", line + 1),
+        [(from, _), .., (to, _)] => format!("lines {} to {}", from + 1, to + 1),
+        [] => return None,
+    };
+    let code: Vec<&str> = block.iter().map(|(_, line)| line.trim()).filter(|line| !line.is_empty()).collect();
+    let code = code.join(" | ");
+    // The registers of a load of tensor memory fill lines.
+    let shown = match code.char_indices().nth(CODE) {
+        Some((end, _)) => format!("{} …", code[..end].trim_end()),
+        None => code,
+    };
+    Some(format!("{which} moved {to}: {shown}"))
 }
 
 /// All mutants of a kernel, of these kinds, numbered; none twice. What a mutant is called, and of which kind one is that two kinds make, does
@@ -255,6 +303,32 @@ mod tests {
                 "step {step}: no mistake of the protocol is a systematic change, too: this shows nothing"
             );
         }
+    }
+
+    #[test]
+    fn a_move_is_shown_as_a_move() {
+        let kernel = Kernel::new(7).unwrap();
+        let all = mutants(&kernel, &Kind::ALL);
+        let mut shown = 0;
+        for mutant in all.iter().filter(|mutant| matches!(mutant.what, What::Moved(..))) {
+            let diff = mutant.diff(&kernel.text);
+            // Two that only change places, across a label, are shown as two lines.
+            let Some((place, code)) = diff.split_once(": ").filter(|(place, _)| place.contains(" moved ")) else {
+                assert_eq!(diff.matches(" -> ").count(), 2, "{}: {diff}", mutant.id);
+                continue;
+            };
+            shown += 1;
+            assert!(diff.len() < 200, "{}: {} characters: {diff}", mutant.id, diff.len());
+            let way = if mutant.mistake == "move up" { "in front of" } else { "behind" };
+            assert!(place.contains(way) || !mutant.mistake.starts_with("move"), "{}: {diff}", mutant.id);
+            // It says which line, and the line is so.
+            let number: usize = place.split(' ').nth(1).unwrap().parse().unwrap();
+            let line = kernel.text.lines[number - 1].trim();
+            assert!(code.starts_with(&line[..line.len().min(100)]), "{}: line {number} is {line}: {diff}", mutant.id);
+        }
+        assert!(shown > 20, "{shown} moves");
+        let other = all.iter().find(|mutant| mutant.id == "07/column/366").unwrap();
+        assert!(other.diff(&kernel.text).contains(" -> "), "{}", other.diff(&kernel.text));
     }
 
     #[test]

@@ -312,8 +312,8 @@ ret;
         assert_eq!(
             shown(released(&text)),
             [
-                "released before the wait: 16: tcgen05.wait::ld.sync.aligned; -> mbarrier.arrive.b64 _, [%r8]; | 17: mbarrier.arrive.b64 _, [%r8]; -> tcgen05.wait::ld.sync.aligned;",
-                "released before the load: 15: tcgen05.ld.x {%f1}, [%r7]; -> mbarrier.arrive.b64 _, [%r8]; | 16: tcgen05.wait::ld.sync.aligned; -> tcgen05.ld.x {%f1}, [%r7]; | 17: mbarrier.arrive.b64 _, [%r8]; -> tcgen05.wait::ld.sync.aligned;",
+                "released before the wait: line 16 moved behind line 17: tcgen05.wait::ld.sync.aligned;",
+                "released before the load: line 17 moved in front of line 15: mbarrier.arrive.b64 _, [%r8];",
             ]
         );
         assert_eq!(shown(shared_barrier(&text)), ["barrier shared: 19: bar.sync 2, 128; -> bar.sync 1, 128;"]);

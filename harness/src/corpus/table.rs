@@ -234,10 +234,22 @@ pub fn summary(all: &[Judged]) -> String {
     }
     let idle = all.iter().filter(|judged| judged.idle && judged.rule.is_none() && judged.verdict < Verdict::Note);
     let _ = writeln!(text, "{} are caught only where a CTA, or a cluster, has no tile", idle.count());
-    let told = percent(total.found() + right, total.bugs());
-    let _ = writeln!(text, "with these hangs, {told} are told of what is wrong, and where");
+    let told = total.found() + right;
+    let _ = writeln!(
+        text,
+        "told: of {} that load and are not equivalent, {told} ({}) are told of what is wrong, and where: {} in the column found, and {right} of the hangs, \
+         as above; a finding counts by the rule that it names, wherever it points",
+        total.bugs(),
+        percent(told, total.bugs()),
+        total.found()
+    );
     let named = total.finding + total.hang + total.launch;
-    let _ = writeln!(text, "a changed line is named in {} of {named} findings, hangs and refused launches", total.line);
+    let _ = writeln!(
+        text,
+        "changed line: of {named} with a finding, a hang or a refused launch, {} name a line whose own text was changed; the others point elsewhere, as at \
+         what the change leaves unordered, or waiting",
+        total.line
+    );
     if total.contradicted > 0 {
         let _ = writeln!(
             text,

@@ -6,6 +6,7 @@ mod follows;
 mod on_gpu;
 mod structure;
 mod todos;
+mod unbuilt;
 
 pub use again::CHANCE;
 pub use todos::mended_elsewhere;
@@ -198,31 +199,6 @@ impl Judge<'_> {
             }
             Stop::Refused(diagnostics) => self.refused(diagnostics),
         }
-    }
-
-    fn not_built(&self, failure: &BuildFailure, problem: &Problem, sms: u32) -> Outcome {
-        let sources = &self.options.sources;
-        let text = match failure {
-            BuildFailure::Rejected(errors) => {
-                diagnostics::first_few(errors.iter().map(|error| diagnostics::refused(error, sources)).collect())
-            }
-            BuildFailure::Panicked { message, place: Some(place) } if place.is_of_the_kernel() => {
-                let title = format!("the kernel function panicked: {message}");
-                diagnostics::at(&title, place, "here", emit::source::LOOK_AT_THE_PANIC, sources)
-            }
-            other => format!("error: {other}\n"),
-        };
-        let title = match failure {
-            BuildFailure::Rejected(errors) => match errors.as_slice() {
-                [first, ..] => first.message.clone(),
-                [] => "the builder refused the kernel".to_string(),
-            },
-            BuildFailure::Panicked { .. } => "the kernel function panicked".to_string(),
-            BuildFailure::NoAnswer { .. } | BuildFailure::Here { .. } => "the kernel could not be built".to_string(),
-        };
-        let (step, plural) = (self.step.number, if sms == 1 { "" } else { "s" });
-        let what_for = format!("Built for {problem} on {sms} SM{plural}, which step {step} has to solve.\n");
-        Outcome::Failed { title, text: text + &what_for }
     }
 
     /// The emulator does not take the PTX text.

@@ -17,8 +17,11 @@ pub enum Cause {
     Zero,
     /// They are all this number.
     Constant(f32),
-    /// The tile is its own transpose.
-    Transposed,
+    /// It is its own transpose; of a D of several tiles, each of them by itself.
+    Transposed {
+        /// The latter.
+        by_tiles: bool,
+    },
     /// Some columns of A and B (first, last) count not once but so often in the sum.
     Slices(Vec<Slice>),
     /// In these K tiles the MMAs read what their stage of the pipeline held before: the tiles of as many rounds earlier as there are
@@ -125,7 +128,7 @@ impl Cause {
             Cause::Constant(_) => {
                 "Store what was loaded from tensor memory: these numbers depend on nothing that was computed."
             }
-            Cause::Transposed => "Check the strides of the stores to D, and which operand is A and which is B.",
+            Cause::Transposed { .. } => "Check the strides of the stores to D, and which operand is A and which is B.",
             Cause::Slices(slices) if slices.iter().all(|slice| slice.times == 0) => {
                 "Check the accumulate flag (off for the first MMA only), and that the MMAs' descriptors step through all of \
                  K."
@@ -175,7 +178,12 @@ impl fmt::Display for Cause {
             Cause::NotANumber => f.write_str("is NaN: something that was never written went into the sum"),
             Cause::Zero => f.write_str("is zero"),
             Cause::Constant(value) => write!(f, "is constant: {value} everywhere"),
-            Cause::Transposed => f.write_str("is transposed: it holds at (i, j) what belongs at (j, i)"),
+            Cause::Transposed { by_tiles: false } => {
+                f.write_str("is transposed: it holds at (i, j) what belongs at (j, i)")
+            }
+            Cause::Transposed { by_tiles: true } => {
+                f.write_str("is transposed tile by tile: each holds at its (i, j) what belongs at its (j, i)")
+            }
             Cause::Slices(slices) => {
                 f.write_str("fits a sum in which ")?;
                 for (index, slice) in slices.iter().enumerate() {

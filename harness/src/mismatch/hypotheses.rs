@@ -134,7 +134,19 @@ fn transposed(view: &View, wrong: &[(usize, usize)]) -> Option<Cause> {
     }
     let mirrored =
         |row: usize, column: usize| view.reference.at(tile.row + column - tile.column, tile.column + row - tile.row);
-    wrong.iter().all(|at| view.accepts(mirrored(at.0, at.1), *at)).then_some(Cause::Transposed)
+    if !wrong.iter().all(|at| view.accepts(mirrored(at.0, at.1), *at)) {
+        return None;
+    }
+    // A tile on the diagonal looks the same in a D that is transposed as a whole.
+    let comparison = view.comparison;
+    let whole = comparison.rows == comparison.columns
+        && (0..comparison.rows).all(|row| {
+            (0..comparison.columns).all(|column| {
+                comparison.at(row, column) != Element::Wrong
+                    || view.accepts(view.reference.at(column, row), (row, column))
+            })
+        });
+    Some(Cause::Transposed { by_tiles: !whole })
 }
 
 fn swizzled_d(view: &View, wrong: &[(usize, usize)]) -> Option<Cause> {

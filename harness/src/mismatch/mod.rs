@@ -198,6 +198,10 @@ fn sentence(extent: &Extent, cause: &Cause) -> String {
     match (extent, cause) {
         // Where a permutation shows is a pattern of its own, and says no more than the cause does.
         (Extent::Scattered { .. }, Cause::Swizzle { .. } | Cause::SwizzledD) => format!("D {cause}"),
+        // Of one tile alone it is said that it is one.
+        (Extent::Tiles { count: 1, .. }, Cause::Transposed { .. }) => {
+            format!("{extent} {}", Cause::Transposed { by_tiles: false })
+        }
         (extent, cause) => format!("{extent} {cause}"),
     }
 }

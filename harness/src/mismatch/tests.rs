@@ -223,6 +223,25 @@ fn results_in_other_places() {
         title(|right, row, column, _| right.at(column, row)),
         "all of D is transposed: it holds at (i, j) what belongs at (j, i)"
     );
+    // Of several tiles: D as a whole, each of them by itself, and one alone.
+    let large = |rows, columns, change: fn(&Reference, usize, usize, f64) -> f64| {
+        Case::new(rows, columns, 16).set(change).title()
+    };
+    assert_eq!(
+        large(256, 256, |right, row, column, _| right.at(column, row)),
+        "all of D is transposed: it holds at (i, j) what belongs at (j, i)"
+    );
+    fn by_tiles(right: &Reference, row: usize, column: usize, _: f64) -> f64 {
+        right.at(row / 128 * 128 + column % 128, column / 128 * 128 + row % 128)
+    }
+    for (rows, columns) in [(256, 384), (256, 256)] {
+        assert_eq!(
+            large(rows, columns, by_tiles),
+            "all of D is transposed tile by tile: each holds at its (i, j) what belongs at its (j, i)"
+        );
+    }
+    let one = large(256, 128, |right, row, column, value| if row < 128 { right.at(column, row) } else { value });
+    assert!(one.ends_with("is transposed: it holds at (i, j) what belongs at (j, i)"), "{one}");
     let swizzled = title(|right, row, column, _| right.at(row, column ^ (row % 8 * 8)));
     assert!(
         swizzled.ends_with("holds the right numbers, permuted within each row by the 128-byte swizzle"),

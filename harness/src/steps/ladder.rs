@@ -427,7 +427,7 @@ macro_rules! roles {
             Milestone {
                 id: $wait,
                 title: "the write-back waits for the product",
-                task: "Wait for mma2ld at the phase of `full`, fence, and let `full` go on.",
+                task: "Wait for mma2ld at the phase of `full`, keep loads from tensor memory behind the wait, and let `full` go on.",
                 read: $book,
                 check: |run| seen::awaited(run, "mma2ld", seen::Who::WriteBack(&$shape)),
             },

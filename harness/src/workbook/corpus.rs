@@ -8,7 +8,7 @@ use crate::corpus::{Kind, Mutant, mutants, sample, table};
 use crate::diagnostics::{self, Sources};
 use crate::steps::hopper::HOPPER;
 use clap::Args;
-use emulator::Report;
+use emulator::{Deadlock, Report};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -30,8 +30,8 @@ pub struct Options {
     #[arg(long, value_name = "ID", value_delimiter = ',', conflicts_with = "sample")]
     only: Vec<String>,
     /// So many mutants of each step and kind
-    #[arg(long, value_name = "N", default_value_t = 20, conflicts_with_all = ["all", "show"])]
-    sample: usize,
+    #[arg(long, value_name = "N", default_value_t = 20, conflicts_with_all = ["all", "show"], value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    sample: u32,
     /// The seed that chooses them
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
@@ -79,8 +79,11 @@ pub fn corpus(options: &Options) -> Result<ExitCode, String> {
         };
         made.retain(|mutant| options.mistake.is_empty() || of_mistake(mutant));
         made.retain(|mutant| options.only.is_empty() || options.only.contains(&mutant.id));
-        let chosen =
-            if options.all || !options.only.is_empty() { made } else { sample(made, options.sample, options.seed) };
+        let chosen = if options.all || !options.only.is_empty() {
+            made
+        } else {
+            sample(made, options.sample as usize, options.seed)
+        };
         let judged = judge(&bench, chosen, threads);
         let open = |judged: &&Judged| judged.rule.is_none() && judged.verdict == Verdict::Nothing;
         missed.extend(judged.iter().filter(open).map(|judged| table::line(&kernel, judged)));
@@ -193,19 +196,23 @@ fn show(id: &str) -> Result<String, String> {
         Err(errors) => text.push_str(&diagnostics::render_all(&errors, &sources)),
         Ok(runs) => {
             let shows_nothing = verdict(&runs) >= Verdict::Note;
-            for (schedule, (report, right)) in schedules().zip(runs) {
-                text.push_str(&of_run(&schedule, &report, right, &sources));
+            let said = schedules().zip(runs).map(|(schedule, (report, right))| {
+                let head = format!("{schedule}: {}", of_run(&report, right));
+                let mut said = all_said(&report, &sources);
                 if !right && report.findings.iter().all(|found| found.code == "hang") {
                     let astray = bench.followed(&ptx, &launch).and_then(|(_, found)| found);
-                    text.extend(astray.map(|found| diagnostics::explain(&found.explanation, &sources)));
+                    said.extend(astray.map(|found| diagnostics::explain(&found.explanation, &sources)));
                 }
-            }
+                (head, said)
+            });
+            text.push_str(&together(said));
             let idle = bench.mutated_idle(&found).filter(|_| shows_nothing);
             let runs = idle.and_then(|(ptx, launch)| bench.runs(&ptx, &launch, &SEEDS).ok());
-            for (schedule, (report, right)) in schedules().zip(runs.unwrap_or_default()) {
-                let schedule = format!("where a CTA has no tile, {schedule}");
-                text.push_str(&of_run(&schedule, &report, right, &sources));
-            }
+            let said = schedules().zip(runs.unwrap_or_default()).map(|(schedule, (report, right))| {
+                let head = format!("where a CTA has no tile, {schedule}: {}", of_run(&report, right));
+                (head, all_said(&report, &sources))
+            });
+            text.push_str(&together(said));
         }
     }
     Ok(text)
@@ -217,19 +224,43 @@ fn schedules() -> impl Iterator<Item = String> {
     std::iter::once("the default schedule".to_string()).chain(others)
 }
 
-/// What came of a run, and what is said of it.
-fn of_run(schedule: &str, report: &Report, right: bool, sources: &Sources) -> String {
-    let mut text = format!(
-        "{schedule}: {}, D is {}, deadlock: {:?}, {} instructions, {} cycles\n",
-        if report.completed { "completed" } else { "not completed" },
-        if right { "right" } else { "wrong" },
-        report.deadlock,
-        report.instructions,
-        report.cycles
-    );
+/// What came of runs, and what is said of them: the same once, below all runs of which it is said.
+fn together(runs: impl Iterator<Item = (String, String)>) -> String {
+    let mut all: Vec<(String, String)> = Vec::new();
+    for (head, said) in runs {
+        match all.iter_mut().find(|(_, known)| *known == said) {
+            Some((heads, _)) => heads.push_str(&head),
+            None => all.push((head, said)),
+        }
+    }
+    all.into_iter().map(|(heads, said)| heads + &said).collect()
+}
+
+/// What came of a run.
+fn of_run(report: &Report, right: bool) -> String {
+    let d = if right { "D is right" } else { "D is wrong" };
+    // A run that broke off has no time of its own.
+    let mut text = match report.completed {
+        true => format!("completed in {} cycles, {} instructions, {d}", report.cycles, report.instructions),
+        false => format!("broke off after {} instructions, {d}", report.instructions),
+    };
+    text.push_str(match report.deadlock {
+        Deadlock::NotJudged => ", whether an interleaving hangs was not asked\n",
+        Deadlock::Impossible => ", no interleaving hangs\n",
+        Deadlock::Possible if report.completed => ", another interleaving hangs\n",
+        Deadlock::Possible => ", it hangs\n",
+        Deadlock::NotProved(_) => ", not proved that no interleaving hangs\n",
+    });
+    if let Deadlock::NotProved(reasons) = &report.deadlock {
+        text.extend(reasons.iter().map(|reason| format!("  not proved: {reason}\n")));
+    }
     text.extend(report.incomplete.iter().map(|reason| format!("  not checked: {reason}\n")));
-    text.push_str(&diagnostics::render_all(report.findings.iter().chain(&report.notes), sources));
     text
+}
+
+/// What is said of a run.
+fn all_said(report: &Report, sources: &Sources) -> String {
+    diagnostics::render_all(report.findings.iter().chain(&report.notes), sources)
 }
 
 #[cfg(test)]
@@ -241,5 +272,46 @@ mod tests {
         let kernel = Kernel::new(8).expect("a solution");
         assert!(mutants(&kernel, &Kind::ALL).iter().any(|mutant| mutant.id == EXAMPLE));
         assert!(unknown("x").contains(EXAMPLE));
+    }
+
+    #[test]
+    fn a_sample_of_none_is_refused_by_its_name() {
+        #[derive(clap::Parser)]
+        struct Command {
+            #[command(flatten)]
+            options: Options,
+        }
+        let asked =
+            |sample: &str| <Command as clap::Parser>::try_parse_from(["corpus", "--sample", sample, "--steps", "1"]);
+        let said = asked("0").err().expect("refused").to_string();
+        assert!(said.contains("'0' for '--sample <N>'") && !said.contains("--kind"), "{said}");
+        assert_eq!(asked("1").map_err(|error| error.to_string()).expect("allowed").options.sample, 1);
+    }
+
+    #[test]
+    fn the_same_report_is_shown_once_with_its_schedules() {
+        let run = |head: &str, said: &str| (head.to_string(), said.to_string());
+        let all = together([run("a: 1\n", "hangs\n"), run("b: 2\n", "right\n"), run("c: 3\n", "hangs\n")].into_iter());
+        assert_eq!(all, "a: 1\nc: 3\nhangs\nb: 2\nright\n");
+    }
+
+    #[test]
+    fn a_mutant_is_shown_in_words() {
+        colored::control::set_override(false);
+        // It hangs under each schedule in the same way.
+        let kernel = Kernel::new(4).expect("a solution");
+        let all = mutants(&kernel, &Kind::ALL);
+        let commit = all
+            .iter()
+            .find(|mutant| mutant.mistake == "delete" && mutant.diff(&kernel.text).contains("tcgen05.commit"));
+        let shown = show(&commit.expect("a commit is deleted").id).expect("it is a mutant");
+        for schedule in schedules() {
+            let head = shown.lines().find(|line| line.starts_with(&schedule)).expect("each schedule has a line");
+            assert!(head.contains("broke off after ") && head.ends_with(", it hangs"), "{head}");
+        }
+        for word in ["Possible", "Impossible", "NotProved", "deadlock:", " 0 cycles"] {
+            assert!(!shown.contains(word), "`{word}`: {shown}");
+        }
+        assert_eq!(shown.matches("[hang]").count(), 1, "{shown}");
     }
 }

@@ -62,6 +62,17 @@ pub(in crate::steps) fn mmas(run: &Observation, shape: &Shape, wanted: Rounds) -
             let column = (round * SLICES + slice) * MMA_K as usize;
             let row_a = tile_row * shape.tile[0] + consumer as u32 * shape.ctas * ROWS;
             let row_b = tile_column * shape.tile[1];
+            let are = |a: &OperandRead, b: &OperandRead| {
+                is_slice(run, Matrix::A, &a.elements, row_a as usize, column)
+                    && is_slice(run, Matrix::B, &b.elements, row_b as usize, column)
+            };
+            if are(&mma.b, &mma.a) && !are(&mma.a, &mma.b) {
+                let title = format!(
+                    "MMA {number} (round {round}, slice {slice}) has its operands the other way round: first B's tile, then A's"
+                );
+                let help = "Give `t.mma` a slice of A's tile first, then the same slice of B's.";
+                return this(title, OPERANDS, help);
+            }
             for (matrix, operand, row) in [(Matrix::A, &mma.a, row_a), (Matrix::B, &mma.b, row_b)] {
                 // Where nobody waits for the MMAs yet, the next round is stored over what they read.
                 let there = seen == Rounds::First && lies_at(run, matrix, operand, slice);

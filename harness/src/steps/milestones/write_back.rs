@@ -3,6 +3,7 @@
 use super::super::{Copies, Seen, Shape, tile::Tile};
 use super::multiply::issued_mmas;
 use super::{INIT, ROWS, missing, named};
+use crate::astray;
 use crate::diagnostics::Explanation;
 use crate::mismatch;
 use crate::observe::Observation;
@@ -64,12 +65,15 @@ pub(in crate::steps) fn d_staged(run: &Observation, shape: &Shape) -> Seen {
             let found = tile.element(r, c).map(|bits| crate::inputs::decode(problem.dtype, bits));
             if !found.is_some_and(|found| run.reference.accepts(expected, found)) {
                 let found = found.map_or("nothing".to_string(), |found| found.to_string());
+                if let Some(found) = astray::read_out(run) {
+                    return missing(run, found);
+                }
                 let title = format!(
-                    "row {r}, column {c} of `{}` in shared memory holds {found}; D has {} there (row {}, column {})",
+                    "the tile `{}` in shared memory holds {found} at row {r}, column {c}; what belongs there, row {}, column {} of D, is {}",
                     region.name,
-                    mismatch::rounded(expected),
                     row as usize + r,
                     column as usize + c,
+                    mismatch::rounded(expected),
                 );
                 let help =
                     "Thread i has row i: give the tile its row and column, and it knows where the swizzle puts them.";
@@ -118,6 +122,9 @@ pub(in crate::steps) fn accumulator_handed_back(run: &Observation, shape: &Shape
 /// D is right.
 pub(in crate::steps) fn d_right(run: &Observation) -> Seen {
     let Some(wrong) = mismatch::classify(&run.reference, &run.comparison) else { return Seen::Done };
+    if let Some(found) = astray::read_out(run) {
+        return missing(run, found);
+    }
     let wrong = run.told(wrong);
     let help = wrong.help().unwrap_or("Look at the rows and columns of the first elements that are not right.");
     let explanation = Explanation::new(wrong.title(), "", help);
