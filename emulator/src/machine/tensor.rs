@@ -8,6 +8,10 @@ use crate::report::Memory;
 
 /// Columns of 32-bit cells.
 pub const COLUMNS: u32 = 512;
+
+/// Cells from one lane to the next. A power of two would put the same columns of a block's lanes, and of the block before, which is
+/// being written, at addresses that the CPU's caches and its buffer of stores take for each other.
+const PITCH: u32 = COLUMNS + 16;
 /// Lanes.
 pub const LANES: u32 = 128;
 /// Columns that an allocation is a multiple of: the allocator's bitmap has 16 slots.
@@ -49,7 +53,7 @@ pub struct Allocation {
 impl TensorMemory {
     pub fn new() -> TensorMemory {
         TensorMemory {
-            lines: vec![Line([u32::MAX; 16]); (LANES * COLUMNS / 16) as usize],
+            lines: vec![Line([u32::MAX; 16]); (LANES * PITCH / 16) as usize],
             defined: vec![0; 4 * COLUMNS as usize],
             origins: vec![0; COLUMNS as usize],
             slots: [None; (COLUMNS / SLOT) as usize],
@@ -133,18 +137,18 @@ impl TensorMemory {
 
     pub fn get(&self, lane: u32, column: u32) -> (u32, bool) {
         let defined = self.defined[(column * 4 + lane / 32) as usize] >> (lane % 32) & 1 == 1;
-        (self.cells()[(lane * COLUMNS + column) as usize], defined)
+        (self.cells()[Self::index(lane, column)], defined)
     }
 
     pub fn set(&mut self, lane: u32, column: u32, value: u32, defined: bool) {
-        self.cells_mut()[(lane * COLUMNS + column) as usize] = value;
+        self.cells_mut()[Self::index(lane, column)] = value;
         let d = &mut self.defined[(column * 4 + lane / 32) as usize];
         *d = *d & !(1 << (lane % 32)) | u32::from(defined) << (lane % 32);
     }
 
     /// A lane's cells from a column on.
     pub fn row(&self, lane: u32, column: u32) -> &[u32] {
-        &self.cells()[(lane * COLUMNS + column) as usize..(lane as usize + 1) * COLUMNS as usize]
+        &self.cells()[Self::index(lane, column)..Self::index(lane, COLUMNS)]
     }
 
     /// The lanes of a quarter in which a column holds a defined value.
@@ -162,14 +166,14 @@ impl TensorMemory {
     pub fn set_column(&mut self, quarter: u32, column: u32, values: &[u32; 32]) {
         let cells = self.cells_mut();
         for (lane, &value) in (quarter * 32..).zip(values) {
-            cells[(lane * COLUMNS + column) as usize] = value;
+            cells[Self::index(lane, column)] = value;
         }
         self.defined[(column * 4 + quarter) as usize] = u32::MAX;
     }
 
     /// Where the cell of a lane and column lies in [`TensorMemory::cells_mut`].
     pub fn index(lane: u32, column: u32) -> usize {
-        (lane * COLUMNS + column) as usize
+        (lane * PITCH + column) as usize
     }
 
     /// Lane after lane, all columns.
