@@ -60,6 +60,13 @@ fn every_code_has_its_section_and_its_output() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Who looks for a code in the list finds it where the alphabet has it.
+#[test]
+fn codes_are_in_alphabetical_order() {
+    let wrong: Vec<_> = CODES.windows(2).filter(|pair| pair[0].0 >= pair[1].0).map(|pair| pair[1].0).collect();
+    assert!(wrong.is_empty(), "emulator/src/codes.rs: out of order {wrong:?}");
+}
+
 /// How a section says that its output is not of a kernel of the steps, and why.
 const NO_MUTANT: &str = "No mutant of a step gets it: ";
 

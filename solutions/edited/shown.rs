@@ -383,6 +383,15 @@ const SHOWN: &[Edit] = &[
         1,
         &[("k.pack_chunks(gemm.dtype, &sums)", "k.pack_chunks(gemm.dtype, &sums.map(|sum| sum * 0.0))")],
     ),
+    ("times_nan_1", 1, &[("k.pack_chunks(gemm.dtype, &sums)", "k.pack_chunks(gemm.dtype, &sums.map(|sum| sum * f32::NAN))")]),
+    (
+        "four_sums_reversed_1",
+        1,
+        &[(
+            "k.pack_chunks(gemm.dtype, &sums)",
+            "k.pack_chunks(gemm.dtype, &std::array::from_fn::<_, { BLK_N as usize }, _>(|column| sums[column ^ 3]))",
+        )],
+    ),
     (
         "one_number_1",
         1,

@@ -29,7 +29,7 @@ pub const ASKED: [(&str, &str); 7] = [
     ("measuring.md", "a difference of 1 %, if single times scatter by 2 %"),
     ("measuring.md", "The mean of *n* ratios scatters by about 2 % · √2 / √*n*"),
     ("roofline.md", "Your step 8 reaches 99 % of L2"),
-    ("clock.md", "where the emulator is 9 % too *slow*"),
+    ("clock.md", "At 4096³ the emulator is 9 % too *slow* for step 8."),
     ("roofline.md", "cheaper than 10 % of its MMAs"),
     ("roofline.md", "So the stores alone are below 10 %"),
     ("clock.md", "94 % busy tensor cores. Compute"),

@@ -1,8 +1,10 @@
 //! What the pages on hangs and on wrong results quote, in tables and between them: each quote is said of a kernel that has this mistake.
 
 use super::{edited_step, judged, missing, page, said};
+use harness::mismatch::{Cause, Moves, Slice};
 use harness::verdict::{Outcome, Part, Verdict};
 use harness::{JudgeOptions, diagnostics::Sources, judge};
+use ptx::Dtype;
 use std::collections::BTreeMap;
 
 /// Page, how a quote on it begins, and the kernel in `solutions/edited/shown.rs` of which it is said.
@@ -39,14 +41,18 @@ const QUOTES: &[(&str, &str, &str)] = &[
     ("wrong-results.md", "all of D fits", "none_adds_1"),
     ("wrong-results.md", "all of D", "groups_of_8_1"),
     ("wrong-results.md", "holds values that were never computed", "parity_1_1"),
+    ("wrong-results.md", "is NaN", "times_nan_1"),
     ("wrong-results.md", "is zero", "nothing_of_the_sums_1"),
     ("wrong-results.md", "is constant", "one_number_1"),
     ("wrong-results.md", "holds numbers that are right in bf16", "packed_as_bf16_1"),
     ("wrong-results.md", "is transposed", "operands_exchanged_1"),
+    ("wrong-results.md", "is transposed tile by tile", "operands_exchanged_5"),
     ("wrong-results.md", "holds the right numbers, permuted", "d_row_after_row_4"),
     ("wrong-results.md", "holds what belongs in the tile", "same_rows_9"),
     ("wrong-results.md", "holds the right rows", "rows_in_pairs_1"),
     ("wrong-results.md", "holds neighbouring columns", "two_sums_exchanged_1"),
+    ("wrong-results.md", "holds what belongs 64 columns", "first_columns_4"),
+    ("wrong-results.md", "holds the right columns", "four_sums_reversed_1"),
     ("wrong-results.md", "holds its groups of 8", "groups_of_8_1"),
     ("wrong-results.md", "fits a product for which A was stored", "without_swizzle_1"),
     ("wrong-results.md", "fits a product whose K columns 448", "last_wait_passes_4"),
@@ -124,6 +130,62 @@ fn what_two_pages_quote_is_said_of_a_kernel() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The cause behind this one in a list of all; the compiler asks for a new one here.
+fn next(cause: &Cause) -> Option<Cause> {
+    let moved = |pattern| Some(Cause::ColumnsMoved { column: 1, holds: 0, pattern });
+    match cause {
+        Cause::NeverWritten => Some(Cause::Undefined),
+        Cause::Undefined => Some(Cause::NotANumber),
+        Cause::NotANumber => Some(Cause::Zero),
+        Cause::Zero => Some(Cause::Constant(1.5)),
+        Cause::Constant(_) => Some(Cause::OtherType(Dtype::Bf16)),
+        Cause::OtherType(_) => Some(Cause::Transposed { by_tiles: false }),
+        Cause::Transposed { by_tiles: false } => Some(Cause::Transposed { by_tiles: true }),
+        Cause::Transposed { by_tiles: true } => Some(Cause::SwizzledD),
+        Cause::SwizzledD => Some(Cause::OtherTile { row: 0, column: 0 }),
+        Cause::OtherTile { .. } => Some(Cause::RowsMoved { row: 0, holds: 1 }),
+        Cause::RowsMoved { .. } => moved(Moves::Pairs),
+        Cause::ColumnsMoved { pattern: Moves::Pairs, .. } => moved(Moves::Shift),
+        Cause::ColumnsMoved { pattern: Moves::Shift, .. } => moved(Moves::Groups),
+        Cause::ColumnsMoved { pattern: Moves::Groups, .. } => moved(Moves::Any),
+        Cause::ColumnsMoved { pattern: Moves::Any, .. } => Some(Cause::Swizzle { a: true, b: false }),
+        Cause::Swizzle { .. } => Some(Cause::Stale { columns: (0, 63), stages: 2, of: None }),
+        Cause::Stale { .. } => Some(Cause::Slices(vec![Slice { first: 0, last: 15, times: 2 }])),
+        Cause::Slices(_) => Some(Cause::EndOfK(0, 63)),
+        Cause::EndOfK(..) => Some(Cause::Imprecise),
+        Cause::Imprecise => Some(Cause::Added),
+        Cause::Added => Some(Cause::Unexplained),
+        Cause::Unexplained => None,
+    }
+}
+
+/// A text with `#` for each number.
+fn without_numbers(text: &str) -> String {
+    let mut bare = String::new();
+    for letter in text.chars() {
+        match letter.is_ascii_digit() {
+            true if bare.ends_with('#') => {}
+            true => bare.push('#'),
+            false => bare.push(letter),
+        }
+    }
+    bare
+}
+
+/// All that a report can say of the cause is on the page.
+#[test]
+fn every_cause_has_its_row() {
+    let rows: Vec<String> = quotes(&page("wrong-results.md")).iter().map(|quote| without_numbers(quote)).collect();
+    let causes: Vec<String> = std::iter::successors(Some(Cause::NeverWritten), next)
+        .map(|cause| without_numbers(&cause.to_string()))
+        .collect();
+    assert!(causes.len() >= 22, "{causes:?}");
+    let lacks = |cause: &&String| !rows.iter().any(|row| cause.starts_with(row.as_str()));
+    let lacking: Vec<&String> = causes.iter().filter(lacks).collect();
+    assert!(lacking.is_empty(), "book/src/wrong-results.md has no row for {lacking:#?}");
+    assert_eq!(without_numbers("K columns 16 to 127, 6"), "K columns # to #, #");
 }
 
 /// The second exercise on hangs: what it says of three kernels.

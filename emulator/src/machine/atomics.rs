@@ -1,7 +1,7 @@
 //! `atom` and `red`; and what strong accesses tell those that observe them.
 //!
 //! What a release publishes stays with the location until another store replaces it; a read-modify-write adds to it (PTX
-//! ISA 8.7.3, release and acquire patterns). Observations are those of this run. Knowledge is kept by warps: what one lane
+//! ISA 8.8, release and acquire patterns). Observations are those of this run. Knowledge is kept by warps: what one lane
 //! acquires, its warp knows. Inside a cluster, `.cta` counts as `.cluster`.
 //!
 //! Strong accesses of global memory take effect where a window of simulated time ends, in the order of their times: other clusters

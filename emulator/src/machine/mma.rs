@@ -147,7 +147,8 @@ impl Cluster<'_> {
                 "pair-leader",
                 at.site,
                 format!("{what} with cta_group::2 is issued where it must not be: {why}"),
-                "An instruction of a CTA pair is issued by a thread of the pair's even CTA, for both (PTX ISA, tcgen05 issue granularity).",
+                "One thread issues an instruction of a CTA pair, for both CTAs (PTX ISA 9.7.16.5). The ISA does not say in which of the two; in \
+                 the libraries' kernels it is the even one, and what the odd one's would do is not modelled.",
                 "Let only the CTA of even rank issue it, in a cluster of an even number of CTAs.".into(),
             ))));
         }

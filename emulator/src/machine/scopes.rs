@@ -19,7 +19,7 @@ const RULE: &str = "Where no scope is written, an mbarrier arrival releases to i
                     What a thread of another CTA has stored is ordered before a load when both scopes include the other thread (PTX ISA \
                     8.5, 8.8, 8.9.4, 9.7.13.15.13, 9.7.13.15.16).";
 
-const RELAXED_RULE: &str = "A wait with .relaxed says that a phase is complete, and orders no other access behind it (PTX ISA 8.7.3, \
+const RELAXED_RULE: &str = "A wait with .relaxed says that a phase is complete, and orders no other access behind it (PTX ISA 8.8, \
                             9.7.13.15.16). ptxas makes the same instruction of it as of a wait that acquires at .cta scope, but is free to \
                             move accesses in front of it.";
 

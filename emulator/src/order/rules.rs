@@ -55,7 +55,7 @@ pub const RULES: &[Rule] = &[
         "ld.acquire or atom.acquire of the value, at a scope that includes both.",
         "What the first thread did, and what it had learnt, comes before what the second does next: all memories, generic proxy. Proxy \
          fences and tcgen05.fence::before_thread_sync executed before the release are told with it.",
-        "PTX ISA 8.7.3, 8.9.5",
+        "PTX ISA 8.8, 8.9.5",
     ),
     rule(
         "fence-and-relaxed",
@@ -63,14 +63,14 @@ pub const RULES: &[Rule] = &[
         "A relaxed load or wait that sees it, then fence.acquire, fence.acq_rel or fence.sc; or an acquire.",
         "The same as release and acquire. For other CTAs, fences beside mbarrier operations are at the scope of the cluster, or a wider \
          one; for other clusters, both fences are at the scope of the GPU or the system.",
-        "PTX ISA 8.7.3, 9.7.13.4",
+        "PTX ISA 8.8, 9.7.13.4",
     ),
     rule(
         "read-modify-write",
         "A release, then atomic operations of any threads on the same location.",
         "An acquire that sees the value of the last of them.",
         "The same as if it had seen the released value. A store in between, also a strong one, ends that.",
-        "PTX ISA 8.7.3",
+        "PTX ISA 8.8",
     ),
     rule(
         "scope-too-narrow",
