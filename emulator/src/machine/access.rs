@@ -2,6 +2,7 @@
 
 use super::cluster::{Cluster, Stop};
 use super::copied::CHUNK;
+use super::elsewhere::{Elsewhere, SPACE_RULE};
 use super::memory::Runs;
 use super::names::counted;
 use super::outbox::{Item, Write};
@@ -506,6 +507,12 @@ impl<'a> Cluster<'a> {
                     let end = at.checked_add(total).filter(|&end| end <= self.params.len() as u64);
                     end.map(|_| Target::Param(at as u32))
                 }
+                // Only the lower half counts, and it may be a place in shared memory by chance.
+                Space::Shared | Space::SharedCluster
+                    if at >> 32 != 0 && self.no_shared_address(w, at, true, true).is_some() =>
+                {
+                    None
+                }
                 Space::Shared | Space::SharedCluster => {
                     // A variable's name is an offset in the CTA's own window.
                     let named = address.base == Reg::Sink;
@@ -532,6 +539,25 @@ impl<'a> Cluster<'a> {
                 }
             };
             let Some(target) = target else {
+                if let Some(Elsewhere { whose, help }) = self.of_another_space(w, at, space) {
+                    let called = match space {
+                        Space::Global => "address in global memory",
+                        Space::Generic => "generic address of memory that the launch has",
+                        _ => "shared address that it reaches",
+                    };
+                    return Err(Some(Box::new(self.problem(
+                        "out-of-bounds",
+                        site,
+                        format!(
+                            "{} would {} {}, which is no {called}: it is {whose}",
+                            self.thread_name(w, lane),
+                            what.would(),
+                            what.at(total, at)
+                        ),
+                        SPACE_RULE,
+                        help,
+                    ))));
+                }
                 let shared = matches!(space, Space::Shared | Space::SharedCluster);
                 let (name, detail, help) = if shared {
                     (

@@ -187,7 +187,7 @@ impl Cluster<'_> {
             Some(ActorKind::Mmas { .. } | ActorKind::Wgmmas { .. } | ActorKind::Commits) => "the tensor core".into(),
             Some(ActorKind::Mbarrier) => self.called_async(stamp.site).unwrap_or("the TMA engine").into(),
             Some(ActorKind::BulkReads { .. } | ActorKind::BulkWrites { .. }) => "the TMA engine".into(),
-            None => "another CTA".into(),
+            None => self.stranger(stamp),
         }
     }
 
@@ -415,7 +415,7 @@ impl Cluster<'_> {
     }
 
     /// What a statement is called that has an mbarrier count what threads store.
-    fn called_async(&self, site: u32) -> Option<&'static str> {
+    pub fn called_async(&self, site: u32) -> Option<&'static str> {
         let called = |op: &Op| match op {
             Op::AsyncStore(op) => Some(if op.update.is_some() { "a red.async" } else { "an st.async" }),
             _ => None,
