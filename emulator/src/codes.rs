@@ -95,7 +95,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("phase-completed-early", "a phase of an mbarrier completes before all bytes of its copies are there"),
     ("product-overwritten", "an MMA overwrites a product that nobody has read"),
     ("ptx-semantics", "operands or names that do not fit the instruction"),
-    ("ptx-syntax", "text that is not PTX"),
+    ("ptx-syntax", "text that is not PTX, or names an instruction, a type or a modifier that PTX does not have"),
     ("ptx-target", "a `.target` or `.version` that does not exist, or that lacks an instruction of the module"),
     ("phase-overtaken", "a phase of an mbarrier may complete before a waiter has seen the one before"),
     ("print", "a kernel prints a text whose conversions are none, or lack their arguments"),

@@ -157,7 +157,9 @@ fn a_race_with_a_cta_of_the_past_has_its_warp() {
                 @%p2 st.global.u32 [%rd0], %r0;\n@%p3 ld.global.u32 %r4, [%rd0];";
     let said = said(body, &grid(3, 64, ", \"attributes\": {\"resident_clusters\": 1}"));
     assert!(
-        said.contains("warp 1 of CTA (0, 0, 0) writes `out` at byte 0 (element 0), thread (0, 0, 0) of CTA (2, 0, 0) reads it"),
+        said.contains(
+            "warp 1 of CTA (0, 0, 0) writes `out` at byte 0 (element 0), thread (0, 0, 0) of CTA (2, 0, 0) reads it"
+        ),
         "{said}"
     );
 }

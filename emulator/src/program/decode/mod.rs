@@ -8,6 +8,7 @@ mod derived;
 mod exists;
 mod forms;
 mod hints;
+mod isa;
 mod memory;
 mod nearest;
 mod places;
@@ -20,6 +21,7 @@ mod tensor_forms;
 mod tensor_map;
 mod type_table;
 pub(super) mod types;
+mod unknown;
 mod warp_matrix;
 mod wgmma;
 
@@ -90,6 +92,9 @@ pub(super) fn decode(l: &mut Lowering, inst: &Instruction) -> Result<Decoded, Ba
             places::check(inst, base, mods)?;
             return Ok(decoded);
         }
+    }
+    if let Some(word) = isa::no_ptx(&inst.opcode) {
+        return Err(unknown::no_ptx(&inst.opcode, word));
     }
     let mut bad = not_modelled(&format!("`{}`", inst.opcode), "");
     bad.help = nearest::advice(&inst.opcode);
