@@ -120,7 +120,13 @@ pub fn happened(build_failure: &str) -> Option<Stopped> {
         return of(What::Answer, "the program ended and left no answer".to_string());
     }
     // The size that was asked for is no matter.
-    let limit = |text: &str| text.split_once(" took longer than ").map(|(_, rest)| rest.replace(" and was ended", ""));
+    let limit = |text: &str| {
+        text.split_once(" took longer than ").map(|(_, rest)| {
+            // What it used by then is another each time.
+            let limit = rest.split(", of which").next().unwrap_or_default();
+            limit.replace(" and was ended", "")
+        })
+    };
     if let Some(limit) = limit(first).filter(|_| first.starts_with("compiling it")) {
         return of(What::Time, format!("the compiler was ended after {limit}"));
     }

@@ -105,6 +105,22 @@ fn advice(origin: &str) -> Option<&'static str> {
     )
 }
 
+/// What to do about an address in global memory that is in no buffer.
+fn far_advice(at: u64) -> &'static str {
+    // No buffer lies there, and no index is larger in a launch that an emulator runs.
+    const SMALL: u64 = 1 << 28;
+    match at {
+        0 => {
+            "Add the buffer's address: it is the value of a parameter, which `ld.param.u64` reads. A parameter's own name is where that value \
+             lies."
+        }
+        ..SMALL => {
+            "So small a number is an index or an offset: add the buffer's address to it, the value of a parameter, which `ld.param.u64` reads."
+        }
+        _ => "Check row, column and row pitch of the address.",
+    }
+}
+
 impl<'a> Cluster<'a> {
     pub fn load(&mut self, at: At, op: &'a LoadOp) -> Result<(), Stop> {
         let At { w, mask, site, .. } = at;
@@ -578,7 +594,7 @@ impl<'a> Cluster<'a> {
                         "Check the parameter's name and offset.",
                     )
                 } else {
-                    ("global memory", self.global.nearest(at), "Check row, column and row pitch of the address.")
+                    ("global memory", self.global.nearest(at), far_advice(at))
                 };
                 return Err(Some(Box::new(self.problem(
                     "out-of-bounds",

@@ -383,10 +383,13 @@ impl<'a> Chip<'a> {
             if let Some(conflict) = conflict {
                 let race = Race::new(memory, conflict, stamp);
                 let same_value = same_value && !self.rewrites.has(conflict.first, memory, conflict.byte);
-                let party = self.party(conflict.first);
+                let first = (conflict.first.cluster, conflict.first.actor);
+                if !self.cluster(at).strangers.contains_key(&first)
+                    && let Some(party) = self.party(conflict.first)
+                {
+                    self.cluster(at).strangers.insert(first, party);
+                }
                 let cluster = self.cluster(at);
-                let named = party.map(|party| ((conflict.first.cluster, conflict.first.actor), party));
-                cluster.strangers.extend(named);
                 let same_value = same_value && cluster.overwrites(&conflict);
                 cluster.race(Race { same_value, ..race });
             }

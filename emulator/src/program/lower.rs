@@ -108,6 +108,12 @@ pub(super) fn module(text: &str, module: &Module) -> Result<Program, Vec<Diagnos
     if errors.is_empty() { Ok(Program { kernels, variables, targets: module.targets.clone() }) } else { Err(errors) }
 }
 
+/// Two names that are a letter or so and a number each: registers of different ranges.
+fn numbered(one: &str, other: &str) -> bool {
+    let stem = |name: &str| name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    stem(one) < one.len() && stem(other) < other.len() && one[..stem(one)] != other[..stem(other)] && stem(one) <= 3
+}
+
 pub(super) fn not_modelled(what: &str, help: &str) -> Bad {
     Bad {
         code: "not-modelled",
@@ -338,11 +344,34 @@ impl Lowering {
         if let Some(axis) = special.iter().find(|s| s.strip_prefix(name).is_some_and(|axis| axis.starts_with('.'))) {
             return wrong(format!("`{name}` is not declared"), format!("Name the axis, too: `{axis}`."));
         }
-        let help = match near::nearest(name, names.into_iter()) {
+        let register = name.starts_with('%');
+        // A register's number is no part of its word: `%x1` is no slip of `%f1`.
+        let slip = near::nearest(name, names.into_iter()).filter(|near| !register || !numbered(name, near));
+        let help = match slip {
             Some(near) => format!("Did you mean `{near}`? A name must be declared in this scope or in one around it."),
+            None if register => format!(
+                "Declare it with the type of what it holds, at the top of the kernel: `.reg .b32 {name};`; `.reg .b32 %r<8>;` declares \
+                 `%r0` to `%r7`."
+            ),
             None => "Declare it in this scope or in one around it, or correct the name.".into(),
         };
         wrong(format!("`{name}` is not declared"), help)
+    }
+
+    /// A label that there is not.
+    pub fn no_label(&self, name: &str) -> Bad {
+        let labels = self.scopes.iter().flatten().filter(|(_, binding)| matches!(binding, Binding::Label(_)));
+        let mut labels: Vec<&str> = labels.map(|(name, _)| name.as_str()).collect();
+        labels.sort_unstable();
+        let help = match (near::nearest(name, labels.iter().copied()), labels.as_slice()) {
+            (Some(near), _) => format!("Did you mean `{near}`?"),
+            (None, []) => format!("Put `{name}:` in front of the statement that the branch goes to."),
+            (None, some) => format!(
+                "Put `{name}:` in front of the statement that the branch goes to, or name one of those that are in reach: `{}`.",
+                some.iter().take(8).copied().collect::<Vec<_>>().join("`, `")
+            ),
+        };
+        wrong(format!("there is no label `{name}`"), help)
     }
 
     pub fn lookup(&self, name: &str) -> Option<&Binding> {

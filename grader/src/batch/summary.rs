@@ -168,8 +168,9 @@ fn row(id: &str, record: &Record, rubric: &Rubric) -> Row {
         }
         Outcome::NotGraded { reason, here, limit } => {
             row.short = on_one_line(reason);
-            // A machine that failed has stopped nobody.
-            if !here {
+            // A machine that failed has stopped nobody, and nothing was there to refuse where no kernel was.
+            let lacks = reason.lines().next().is_some_and(|line| line.contains(" holds no kernel"));
+            if !here && !lacks {
                 let what = if limit.is_some() { "ended" } else { "refused" };
                 row.stopped.push(format!("{what}: {}", row.short));
             }

@@ -211,6 +211,48 @@ fn slips_are_answered_with_what_was_meant() {
         "#]],
         ),
         (
+            "mul.u32 %r1, %r2, %r3;",
+            expect![[r#"
+            error[ptx-semantics]: `mul.u32` does not say which half of the product it takes
+               = try: `mul.lo.u32` takes the lower half, as `*` in C does, `mul.hi.u32` the upper one, `mul.wide.u32` all of it, in a register of twice the width.
+        "#]],
+        ),
+        (
+            "cvt.f16.f32 %h1, %r1;",
+            expect![[r#"
+            error[ptx-semantics]: `cvt.f16.f32` does not say how it rounds
+               = try: Write `cvt.rn.f16.f32` (to nearest).
+        "#]],
+        ),
+        (
+            "bra LOOP;",
+            expect![[r#"
+            error[ptx-semantics]: there is no label `LOOP`
+               = try: Put `LOOP:` in front of the statement that the branch goes to.
+        "#]],
+        ),
+        (
+            "mov.u32 %x1, 1;",
+            expect![[r#"
+            error[ptx-semantics]: `%x1` is not declared
+               = try: Declare it with the type of what it holds, at the top of the kernel: `.reg .b32 %x1;`; `.reg .b32 %r<8>;` declares `%r0` to `%r7`.
+        "#]],
+        ),
+        (
+            "ld.global.u32 %r2, [out];",
+            expect![[r#"
+            error[ptx-semantics]: `out` is a parameter: its name is where its value lies, and not what it points to
+               = try: Read it first, `ld.param.u64 %rd, [out];`, and use `[%rd]` in `ld.global.u32`.
+        "#]],
+        ),
+        (
+            "st.global.u32 [%rd0], 1.0;",
+            expect![[r#"
+            error[ptx-semantics]: expected an integer, found the floating-point constant 1.0
+               = try: Write an integer; or, for the bits of that number in FP32, 0x3f800000 or `0f3F800000`.
+        "#]],
+        ),
+        (
             "mov.u32 %r1, %tid;",
             expect![[r#"
                 error[ptx-semantics]: `%tid` is not declared

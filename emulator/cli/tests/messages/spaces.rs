@@ -72,6 +72,15 @@ fn an_address_of_another_space_is_named_with_its_owner() {
     }
 }
 
+/// A buffer's address that was never added, and a parameter's name in the place of its value.
+#[test]
+fn a_small_number_is_said_to_lack_the_buffers_address() {
+    let index = said("mul.wide.u32 %rd4, %r0, 4;\nst.global.u32 [%rd4+8], %r0;", &launch(1));
+    assert!(index.contains("try: So small a number is an index or an offset: add the buffer's address"), "{index}");
+    let name = said("mov.u64 %rd4, out;\nld.global.u32 %r1, [%rd4];", &launch(1));
+    assert!(name.contains("A parameter's own name is where that value lies."), "{name}");
+}
+
 /// What takes generic addresses takes those of shared memory.
 #[test]
 fn a_generic_address_is_one_where_no_space_is_written() {

@@ -59,10 +59,31 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
                     }
                     Ok(Some(decoded))
                 }
-                None => said_how_to_round(base, flags, ty, o).map(|()| None),
+                None => {
+                    said_which_half(base, flags, ty, o)?;
+                    said_how_to_round(base, flags, ty, o).map(|()| None)
+                }
             }
         }
     }
+}
+
+/// `mul.u32` does not exist: a product of integers has twice the bits.
+fn said_which_half(base: &str, flags: &[&str], ty: &str, o: &Operands) -> Result<(), Bad> {
+    let integer = ty.strip_prefix(['u', 's']).is_some_and(|bits| matches!(bits, "16" | "32" | "64"));
+    let halves = matches!(base, "mul" | "mad" | "mul24" | "mad24");
+    if !halves || !integer || flags.iter().any(|flag| matches!(*flag, "lo" | "hi" | "wide")) {
+        return Ok(());
+    }
+    let wide = if base.ends_with("24") || ty.ends_with("64") {
+        String::new()
+    } else {
+        format!(", `{base}.wide.{ty}` all of it, in a register of twice the width")
+    };
+    Err(wrong(
+        format!("`{}` does not say which half of the product it takes", o.opcode),
+        format!("`{base}.lo.{ty}` takes the lower half, as `*` in C does, `{base}.hi.{ty}` the upper one{wide}."),
+    ))
 }
 
 /// `fma.f32` does not exist: these say how they round, or that they approximate.
@@ -381,13 +402,33 @@ fn cvt(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
     if matches!(*to, "f16x2" | "bf16x2") {
         return cvt_pair(l, flags, to, from, o);
     }
-    let Some(how) = convert::Conversion::of(flags, to, from) else { return Ok(None) };
+    let Some(how) = convert::Conversion::of(flags, to, from) else {
+        return rounds_somehow(flags, to, from, o).map(|()| None);
+    };
     o.expect(2..=2)?;
     let s =
         l.source(o.get(1)?, if how.from.bytes() == 8 { 8 } else { 4 }, from.ends_with("32") && from.starts_with('f'))?;
     let d =
         if how.to.bytes() == 8 { Reg::B64(l.destination64(o.get(0)?)?) } else { Reg::B32(l.destination32(o.get(0)?)?) };
     Ok(Some(Decoded::new(Op::Convert { how, d, s }, vec![s], vec![d])))
+}
+
+/// `cvt.f32.u32` does not exist: a conversion that can lose something says how it rounds.
+fn rounds_somehow(flags: &[&str], to: &str, from: &str, o: &Operands) -> Result<(), Bad> {
+    let exists = |rounding: &str| {
+        let flags: Vec<&str> = std::iter::once(rounding).chain(flags.iter().copied()).collect();
+        let there = convert::Conversion::of(&flags, to, from).is_some()
+            || convert::convert(&flags, to, from).or_else(|| narrow::convert(&flags, to, from)).is_some();
+        there.then(|| format!("cvt.{}.{to}.{from}", flags.join(".")))
+    };
+    let help = match (exists("rn"), exists("rzi")) {
+        (Some(form), _) => format!("Write `{form}` (to nearest)."),
+        (None, Some(form)) => {
+            format!("Write `{form}` (towards zero, as a cast in C does), or `.rni` in its place, to nearest.")
+        }
+        (None, None) => return Ok(()),
+    };
+    Err(wrong(format!("`{}` does not say how it rounds", o.opcode), help))
 }
 
 /// With a register of 64 bits for a narrower type: of a source its low bits count, a result is extended to it (PTX ISA 9.4.1).

@@ -229,6 +229,16 @@ impl Lowering {
                     "Add in a separate instruction.",
                 )),
             },
+            Operand::Float64(bits) => {
+                let value = f64::from_bits(*bits);
+                Err(wrong(
+                    format!("expected an integer, found the floating-point constant {value:?}"),
+                    format!(
+                        "Write an integer; or, for the bits of that number in FP32, {:#010x} or `0f{0:08X}`.",
+                        (value as f32).to_bits()
+                    ),
+                ))
+            }
             other => Err(wrong(
                 format!("expected a 32-bit source, found {}", describe(other)),
                 "Use a register or a constant.",
@@ -371,6 +381,16 @@ impl Lowering {
             return Ok(());
         }
         let Some(named) = named else { return Ok(()) };
+        if named == Space::Param && space != Space::Param {
+            let variable = self.variable_name(operand);
+            return Err(wrong(
+                format!("{variable} is a parameter: its name is where its value lies, and not what it points to"),
+                format!(
+                    "Read it first, `ld.param.u64 %rd, [{}];`, and use `[%rd]` in `{opcode}`.",
+                    variable.trim_matches('`')
+                ),
+            ));
+        }
         let (kind, name) = match named {
             Space::Shared => ("shared variable", "shared"),
             Space::Local => ("local variable", "local"),
