@@ -195,14 +195,14 @@ fn each_entry_has_a_row_with_what_it_is_and_what_to_do() {
     let csv = class.csv("grades");
     let mut reader = csv::Reader::from_reader(csv.as_bytes());
     let rows = reader.records().map(|row| row.expect("a row"));
-    let rows: Vec<String> = rows.map(|row| format!("{}: {}\n", &row[0], &row[row.len() - 2])).collect();
+    let rows: Vec<String> = rows.map(|row| format!("{}: {}\n", &row[0], &row[row.len() - 3])).collect();
     expect![[r#"
-        anna: 
-        ben.zip: refused: ben.zip is a .zip file; a hand-in is a folder, a .tar, a .tar.gz or a .tgz file; try: Unpack it into a folder of that name, or ask for what `cargo workbook pack` writes.
-        carl: refused: carl is a symbolic link, and links are not followed; try: Put what it leads to in its place: the folder or the archive itself.
-        dora: 
-        notes: refused: notes is a file of another kind; a hand-in is a folder, a .tar, a .tar.gz or a .tgz file; try: Ask for what `cargo workbook pack` writes. If it is nobody's hand-in, move it out of this folder.
-        step01.rs: refused: step01.rs is one Rust file; a hand-in is a folder, a .tar, a .tar.gz or a .tgz file; try: Put it into a folder with the student's name, as `step01.rs`, with the number of its step.
+        anna: step01: it does not compile: error: this file contains an unclosed delimiter, at steps/step01/src/kernel.rs:1; try: Run `cargo check -p step01` until it compiles; read: step 1 (book/src/step01.md)
+        ben.zip: not graded: ben.zip is a .zip file; a hand-in is a folder, a .tar, a .tar.gz or a .tgz file; try: Unpack it into a folder of that name, or ask for what `cargo workbook pack` writes.
+        carl: not graded: carl is a symbolic link, and links are not followed; try: Put what it leads to in its place: the folder or the archive itself.
+        dora: not graded: dora holds no kernel for step01 to step10; there is: `homework/`, `kernel.rs`; looked for: steps/step01/src/kernel.rs, step01/src/kernel.rs, step01/kernel.rs, step01.rs, and the same for the other steps; try: Hand in what lies in `homework`, not the folder around it: `homework/step02/kernel.rs` is one folder too deep.
+        notes: not graded: notes is a file of another kind; a hand-in is a folder, a .tar, a .tar.gz or a .tgz file; try: Ask for what `cargo workbook pack` writes. If it is nobody's hand-in, move it out of this folder.
+        step01.rs: not graded: step01.rs is one Rust file; a hand-in is a folder, a .tar, a .tar.gz or a .tgz file; try: Put it into a folder with the student's name, as `step01.rs`, with the number of its step.
     "#]].assert_eq(&rows.concat());
     let index = fs::read_to_string(class.grades("grades").join("index.html")).expect("index.html");
     // Each thing is said once there: why there is no grade beside the name, and not in the table of all once more.
@@ -246,9 +246,9 @@ fn a_row_says_what_comes_next_or_what_the_machine_lacks() {
     let rows = reader.records().map(|row| row.expect("a row"));
     let rows: Vec<String> = rows.map(|row| format!("{}: {}\n", &row[0], &row[row.len() - 2])).collect();
     expect![[r#"
-        begun: 
-        done: 
-        untouched: 
+        begun: step01: TODO 1.4: the MMAs are committed to the mbarrier, at steps/step01/src/kernel.rs:81; try: Let the thread that issued the MMAs ask that mma_done hears of their end; read: mbarriers and phases (book/src/mbarriers.md)
+        done: step01: resources could not be checked by the machine that grades: PTXAS=/no/ptxas is no file; `pip install --no-deps --target target/cuda nvidia-cuda-nvcc` brings it; then `export PTXAS=$PWD/target/cuda/nvidia/cu13/bin/ptxas`
+        untouched: step01: TODO 1.1: A and B arrive swizzled in shared memory, at steps/step01/src/kernel.rs:59; try: Copy A and B to their tiles with all 128 threads, 16 bytes at a time, each element to where the swizzle puts it; read: shared memory and swizzles (book/src/shared-memory.md)
     "#]].assert_eq(&rows.concat());
     // Of the whole class it is said once, to who can mend it; on the page, too.
     let index = fs::read_to_string(class.grades("grades").join("index.html")).expect("index.html");

@@ -2,7 +2,7 @@
 
 use super::cluster::{Cluster, Stop};
 use super::copied::CHUNK;
-use super::elsewhere::{Elsewhere, SPACE_RULE};
+use super::elsewhere::far_advice;
 use super::memory::Runs;
 use super::names::counted;
 use super::outbox::{Item, Write};
@@ -27,7 +27,7 @@ pub enum Access {
 }
 
 impl Access {
-    fn does(self) -> &'static str {
+    pub fn does(self) -> &'static str {
         match self {
             Access::Load => "loads",
             Access::Store => "stores",
@@ -35,12 +35,12 @@ impl Access {
         }
     }
 
-    fn would(self) -> &'static str {
+    pub fn would(self) -> &'static str {
         self.does().trim_end_matches('s')
     }
 
     /// So many bytes at an address.
-    fn at(self, bytes: u64, address: u64) -> String {
+    pub fn at(self, bytes: u64, address: u64) -> String {
         let place = match self {
             Access::Load => "from",
             Access::Store => "to",
@@ -103,22 +103,6 @@ fn advice(origin: &str) -> Option<&'static str> {
     origin.starts_with(READS_FACTORS).then_some(
         "Bring the scale factors to tensor memory before the MMA that reads them: tcgen05.cp, in all four quarters of 32 lanes.",
     )
-}
-
-/// What to do about an address in global memory that is in no buffer.
-fn far_advice(at: u64) -> &'static str {
-    // No buffer lies there, and no index is larger in a launch that an emulator runs.
-    const SMALL: u64 = 1 << 28;
-    match at {
-        0 => {
-            "Add the buffer's address: it is the value of a parameter, which `ld.param.u64` reads. A parameter's own name is where that value \
-             lies."
-        }
-        ..SMALL => {
-            "So small a number is an index or an offset: add the buffer's address to it, the value of a parameter, which `ld.param.u64` reads."
-        }
-        _ => "Check row, column and row pitch of the address.",
-    }
 }
 
 impl<'a> Cluster<'a> {
@@ -555,24 +539,8 @@ impl<'a> Cluster<'a> {
                 }
             };
             let Some(target) = target else {
-                if let Some(Elsewhere { whose, help }) = self.of_another_space(w, at, space) {
-                    let called = match space {
-                        Space::Global => "address in global memory",
-                        Space::Generic => "generic address of memory that the launch has",
-                        _ => "shared address that it reaches",
-                    };
-                    return Err(Some(Box::new(self.problem(
-                        "out-of-bounds",
-                        site,
-                        format!(
-                            "{} would {} {}, which is no {called}: it is {whose}",
-                            self.thread_name(w, lane),
-                            what.would(),
-                            what.at(total, at)
-                        ),
-                        SPACE_RULE,
-                        help,
-                    ))));
+                if let Some(strayed) = self.strayed(w, lane, site, space, (what, total, at)) {
+                    return Err(Some(Box::new(strayed)));
                 }
                 let shared = matches!(space, Space::Shared | Space::SharedCluster);
                 let (name, detail, help) = if shared {

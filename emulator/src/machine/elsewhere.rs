@@ -3,8 +3,10 @@
 //! A number is taken for an address of another space where it lies in what the launch has there. Shared addresses and the lower halves of
 //! others can be the same numbers: of those only what cannot be meant otherwise is said.
 
+use super::access::Access;
 use super::cluster::Cluster;
 use super::step::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
+use crate::diagnostic::Diagnostic;
 use crate::program::RESERVED_SHARED;
 use crate::program::op::Space;
 
@@ -28,7 +30,43 @@ const OFFSET: u64 = 0x00ff_ffff;
 /// No CTA has so much shared memory: from here on an offset is not meant as one.
 const MORE_THAN_SHARED: u64 = 1 << 20;
 
+/// What to do about an address in global memory that is in no buffer.
+pub fn far_advice(at: u64) -> &'static str {
+    // No buffer lies there, and no index is larger in a launch that an emulator runs.
+    const SMALL: u64 = 1 << 28;
+    match at {
+        0 => {
+            "Add the buffer's address: it is the value of a parameter, which `ld.param.u64` reads. A parameter's own name is where that value \
+             lies."
+        }
+        ..SMALL => {
+            "So small a number is an index or an offset: add the buffer's address to it, the value of a parameter, which `ld.param.u64` reads."
+        }
+        _ => "Check row, column and row pitch of the address.",
+    }
+}
+
 impl Cluster<'_> {
+    /// What is said of a load or a store (so many bytes at an address) whose address is one of another space.
+    pub fn strayed(
+        &self,
+        w: usize,
+        lane: usize,
+        site: u32,
+        space: Space,
+        (what, bytes, at): (Access, u64, u64),
+    ) -> Option<Diagnostic> {
+        let Elsewhere { whose, help } = self.of_another_space(w, at, space)?;
+        let called = match space {
+            Space::Global => "address in global memory",
+            Space::Generic => "generic address of memory that the launch has",
+            _ => "shared address that it reaches",
+        };
+        let (thread, would) = (self.thread_name(w, lane), what.would());
+        let title = format!("{thread} would {would} {}, which is no {called}: it is {whose}", what.at(bytes, at));
+        Some(self.problem("out-of-bounds", site, title, SPACE_RULE, help))
+    }
+
     /// Whose address a number is that an instruction takes for a shared one. Of one that reaches other CTAs, `remote`; `named`: its opcode
     /// has `.shared`, so that it takes no generic address.
     pub fn no_shared_address(&self, w: usize, at: u64, remote: bool, named: bool) -> Option<Elsewhere> {

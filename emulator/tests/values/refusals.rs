@@ -104,7 +104,7 @@ fn registers_and_constants_of_other_types_are_refused() {
         ("bar.sync %uh;", "`%uh` is a `.u16` register"),
         ("mbarrier.init.shared::cta.b64 [tile], %x0;", ".b32, .u32, .s32"),
         ("mbarrier.init.shared::cta.b64 [tile], tile;", "does not take the address of `tile`"),
-        ("mbarrier.arrive.expect_tx.shared::cta.b64 _, [tile], 1.0;", "Use a register or a constant."),
+        ("mbarrier.arrive.expect_tx.shared::cta.b64 _, [tile], 1.0;", "Write an integer"),
         ("mbarrier.try_wait.parity.shared::cta.b64 %q, [tile], %xx;", "`%xx` is a `.f16x2` register"),
         ("mbarrier.arrive.shared::cta.b64 %y, [tile];", "`%y` is a `.f64` register"),
         ("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [tile], %x0;", "`%x0` is a `.f32` register"),

@@ -290,12 +290,25 @@ fn stopped(rows: &[Row]) -> Markup {
                 thead { tr { th { "name" } th { "what happened, or stands in the text" } } }
                 tbody {
                     @for row in those {
-                        tr { td { (link(row)) } td { ul { @for text in &row.stopped { li { (plain(text)) } } } } }
+                        tr {
+                            td { (link(row)) }
+                            td {
+                                // Why there is no grade is said above.
+                                @if row.score.is_none() { (how_it_ended(row)) ", for the reason above" } @else {
+                                    ul { @for text in &row.stopped { li { (plain(text)) } } }
+                                }
+                            }
+                        }
                     }
                 }
             }
         }
     }
+}
+
+/// `refused` or `ended`, of a hand-in without a grade.
+fn how_it_ended(row: &Row) -> &str {
+    row.stopped.first().and_then(|text| text.split(':').next()).unwrap_or_default()
 }
 
 fn link(row: &Row) -> Markup {

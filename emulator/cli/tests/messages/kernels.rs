@@ -248,9 +248,9 @@ fn slips_are_answered_with_what_was_meant() {
         (
             "st.global.u32 [%rd0], 1.0;",
             expect![[r#"
-            error[ptx-semantics]: expected an integer, found the floating-point constant 1.0
-               = try: Write an integer; or, for the bits of that number in FP32, 0x3f800000 or `0f3F800000`.
-        "#]],
+                error[ptx-semantics]: expected an integer, found a floating-point constant: 1.0
+                   = try: Write an integer; or, for the bits of that number in FP32, `0x3f800000`.
+            "#]],
         ),
         (
             "mov.u32 %r1, %tid;",

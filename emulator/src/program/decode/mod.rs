@@ -22,6 +22,7 @@ mod tensor_map;
 mod type_table;
 pub(super) mod types;
 mod unknown;
+mod unsaid;
 mod warp_matrix;
 mod wgmma;
 
@@ -232,9 +233,9 @@ impl Lowering {
             Operand::Float64(bits) => {
                 let value = f64::from_bits(*bits);
                 Err(wrong(
-                    format!("expected an integer, found the floating-point constant {value:?}"),
+                    format!("expected an integer, found a floating-point constant: {value:?}"),
                     format!(
-                        "Write an integer; or, for the bits of that number in FP32, {:#010x} or `0f{0:08X}`.",
+                        "Write an integer; or, for the bits of that number in FP32, `{:#010x}`.",
                         (value as f32).to_bits()
                     ),
                 ))
