@@ -509,7 +509,7 @@ impl<'a> Cluster<'a> {
                 }
                 // Only the lower half counts, and it may be a place in shared memory by chance.
                 Space::Shared | Space::SharedCluster
-                    if at >> 32 != 0 && self.no_shared_address(w, at, true, true).is_some() =>
+                    if at >> 32 != 0 && self.no_shared_address(w, at, true).is_some() =>
                 {
                     None
                 }

@@ -67,18 +67,15 @@ impl Cluster<'_> {
         Some(self.problem("out-of-bounds", site, title, SPACE_RULE, help))
     }
 
-    /// Whose address a number is that an instruction takes for a shared one. Of one that reaches other CTAs, `remote`; `named`: its opcode
-    /// has `.shared`, so that it takes no generic address.
-    pub fn no_shared_address(&self, w: usize, at: u64, remote: bool, named: bool) -> Option<Elsewhere> {
+    /// Whose address a number is that an instruction takes for a shared one. Of one that reaches other CTAs, `remote`.
+    pub fn no_shared_address(&self, w: usize, at: u64, remote: bool) -> Option<Elsewhere> {
         let low = at & 0xffff_ffff;
         let plain = "Write `.global` in the place of `.shared`; shared memory is reached by the address of a shared variable, as in \
                      `mov.u32 %r, tile;`.";
         match at & !0xffff_ffff {
-            SHARED_WINDOW if !named => None,
-            SHARED_WINDOW => elsewhere(
-                format!("the generic address of {}", self.shared_name_exact((low & OFFSET) as u32)),
-                "Convert it with `cvta.to.shared.u64` first; or leave `.shared` out of loads and stores, which then take generic addresses.",
-            ),
+            // Only the lower half counts, and it is the shared address: a library for Blackwell hands such to `tcgen05.alloc` with
+            // `.shared::cta`, and its kernels run.
+            SHARED_WINDOW => None,
             0 => self.other_ctas(w, low, remote).or_else(|| {
                 let half = low & OFFSET >= MORE_THAN_SHARED;
                 let buffers = &self.global.buffers;
@@ -111,19 +108,18 @@ impl Cluster<'_> {
     /// Whose address a number is that a load or a store takes for one of this space.
     pub fn of_another_space(&self, w: usize, at: u64, space: Space) -> Option<Elsewhere> {
         match space {
-            Space::Shared | Space::SharedCluster => self.no_shared_address(w, at, space == Space::SharedCluster, true),
+            Space::Shared | Space::SharedCluster => self.no_shared_address(w, at, space == Space::SharedCluster),
             Space::Global | Space::Generic => self.no_global_address(w, at, space),
             Space::Local | Space::Param => None,
         }
     }
 
-    /// The same of an operand that the instruction of this statement takes for a shared address, whether it has `.shared` or not.
-    pub fn not_shared(&self, w: usize, at: u64, remote: bool, site: u32) -> Option<Elsewhere> {
+    /// The same of an operand that an instruction takes for a shared address.
+    pub fn not_shared(&self, w: usize, at: u64, remote: bool) -> Option<Elsewhere> {
         if at >> 32 == 0 && at & OFFSET < MORE_THAN_SHARED {
             return None;
         }
-        let named = self.kernel.sites.get(site as usize).is_some_and(|place| place.text.contains(".shared"));
-        self.no_shared_address(w, at, remote, named)
+        self.no_shared_address(w, at, remote)
     }
 
     /// An address in the shared memory of another CTA of the cluster, where the instruction reaches its own only.

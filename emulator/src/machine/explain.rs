@@ -443,13 +443,15 @@ impl Cluster<'_> {
     /// Two warps store the same value to the same place: a race to the letter, without effect on the value.
     pub fn explain_same_value(&self, race: &Race, name: String) -> Draft {
         let (first, second) = (race.conflict.first, race.second);
+        let in_global = matches!(race.memory, RaceMemory::Global(_));
+        let who = |stamp| if in_global { self.who_of_grid(stamp) } else { self.who(stamp) };
         Draft {
             code: "same-value-written-twice",
             severity: Severity::Note,
             title: format!(
                 "{} and {} store the same value to {{}}, and nothing orders the two",
-                self.who(first),
-                self.who(second)
+                who(first),
+                who(second)
             ),
             names: vec![name],
             early: false,

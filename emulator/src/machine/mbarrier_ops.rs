@@ -84,7 +84,7 @@ impl Cluster<'_> {
         let each = if alike { mask & mask.wrapping_neg() } else { mask };
         for lane in lanes(each) {
             let (whole, raw) = (whole(lane), raw(lane));
-            if let Some(Elsewhere { whose, .. }) = self.not_shared(w, whole, remote, site) {
+            if let Some(Elsewhere { whose, .. }) = self.not_shared(w, whole, remote) {
                 return Err(Some(Box::new(self.problem(
                     "mbarrier-address",
                     site,

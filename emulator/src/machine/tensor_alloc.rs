@@ -40,7 +40,7 @@ impl Cluster<'_> {
         }
         let base = self.warps[w].registers.lane(address.base, 0) as u64;
         let whole = base.wrapping_add(address.offset as u64);
-        if let Some(Elsewhere { whose, .. }) = self.not_shared(w, whole, false, site) {
+        if let Some(Elsewhere { whose, .. }) = self.not_shared(w, whole, false) {
             return Err(Some(Box::new(self.problem(
                 "out-of-bounds",
                 site,

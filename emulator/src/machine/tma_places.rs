@@ -252,7 +252,7 @@ impl Cluster<'_> {
         let cta = if remote && address.base != Reg::Sink { rank } else { own };
         let end = self.ctas.get(cta).map_or(0, |c| c.shared.bytes.len() as u64);
         let foreign = !remote && rank != 0 && rank != own;
-        if let Some(Elsewhere { whose, .. }) = self.not_shared(at.w, whole, remote, at.site) {
+        if let Some(Elsewhere { whose, .. }) = self.not_shared(at.w, whole, remote) {
             return Err(Some(Box::new(self.problem(
                 "bulk-shared-address",
                 at.site,

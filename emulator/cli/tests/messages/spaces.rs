@@ -30,11 +30,6 @@ fn an_address_of_another_space_is_named_with_its_owner() {
             "64-bit registers",
         ),
         (
-            "mov.u64 %rd4, tile;\ncvta.shared.u64 %rd5, %rd4;\nst.shared.u32 [%rd5+4], 7;",
-            "it is the generic address of `tile`",
-            "cvta.to.shared.u64",
-        ),
-        (
             "mov.u64 %rd4, tile;\ncvta.shared.u64 %rd5, %rd4;\nld.global.u32 %r1, [%rd5];",
             "it is the generic address of `tile`, in shared memory",
             "Leave `.global` out",
@@ -54,11 +49,6 @@ fn an_address_of_another_space_is_named_with_its_owner() {
             "mbarrier.init.shared.b64 [%rd0], 1;",
             "is no shared address: it is the address of `out` at byte 0",
             "`mov.u32 %r, bar;`",
-        ),
-        (
-            "mov.u64 %rd4, bar;\ncvta.shared.u64 %rd5, %rd4;\nmbarrier.init.shared.b64 [%rd5], 1;",
-            "it is the generic address of `bar`",
-            "cvta.to.shared",
         ),
         (
             "cp.async.ca.shared.global [%rd0], [%rd2], 16;",
