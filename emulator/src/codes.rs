@@ -98,7 +98,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("product-added-twice", "an MMA adds the product of the same slices to the same accumulator again (a note)"),
     ("product-overwritten", "an MMA overwrites a product that nobody has read"),
     ("ptx-semantics", "operands or names that do not fit the instruction"),
-    ("ptx-syntax", "text that is not PTX"),
+    ("ptx-syntax", "text that is not PTX, or names an instruction, a type or a modifier that PTX does not have"),
     ("ptx-target", "a `.target` or `.version` that does not exist, or that lacks an instruction of the module"),
     ("race-global", "two unordered accesses of global memory, one of them a write"),
     ("race-shared", "two unordered accesses of shared memory, one of them a write"),

@@ -47,6 +47,10 @@ fn compare(target: &str, patterns: &str) -> Option<BTreeSet<&'static str>> {
             (Ok(_), None) => both += 1,
             (Ok(_), Some(why)) if found_when_executed(statement, why) => {}
             (Ok(_), Some(why)) => wrong.push(format!("{statement}: {why}")),
+            // Every word of it is in the list of the ISA's.
+            (Err(errors), None) if errors[0].code == "ptx-syntax" => {
+                missing.push(format!("{statement}: said to be no PTX: {}", errors[0].title))
+            }
             (Err(errors), None) => match known.iter().find(|(begin, _)| statement.starts_with(begin)) {
                 Some((begin, _)) => _ = used.insert(*begin),
                 None => missing.push(format!("{statement}: {}", errors[0].title)),

@@ -5,13 +5,14 @@
 use crate::advice::{self, Next};
 use crate::rubric::{Moment, Rubric};
 use crate::sandbox::Cage;
+use crate::stopped::{self, Stopped};
 use crate::versions::Versions;
 use crate::{Grade, Graded};
 use harness::answers::moves;
 use harness::{MilestoneState, Outcome, Part};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The version of the shape: a reader that knows it can read all that follow within the same number.
 pub const SCHEMA: u32 = 1;
@@ -157,6 +158,9 @@ pub struct Step {
     pub parts: Vec<PartReport>,
     /// The milestones.
     pub milestones: Vec<Milestone>,
+    /// What was refused or ended, and what the kernel names that is not there where it runs. It changes no point.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stopped: Vec<Stopped>,
     /// Wall-clock seconds of the judging.
     pub seconds: f64,
 }
@@ -240,6 +244,8 @@ pub struct About {
     pub sandbox: Option<Sandbox>,
     /// All steps of the rubric were asked for: what is not handed in has no points.
     pub all_steps: bool,
+    /// What the kernels of steps name: see [`stopped::named`].
+    pub named: BTreeMap<u8, Vec<Stopped>>,
 }
 
 /// The grade, as all formats but the table show it.
@@ -266,7 +272,7 @@ pub fn report(grade: &Grade, about: &About) -> Report {
         rubric: about.rubric.hash(),
         versions: about.versions.clone(),
         sandbox: about.sandbox.clone(),
-        steps: grade.steps.iter().map(|graded| step(graded, &about.rubric)).collect(),
+        steps: grade.steps.iter().map(|graded| step(graded, about)).collect(),
     }
 }
 
@@ -303,8 +309,9 @@ pub(crate) fn visible(text: &str) -> String {
     out
 }
 
-fn step(graded: &Graded, rubric: &Rubric) -> Step {
-    let verdict = &graded.verdict;
+fn step(graded: &Graded, about: &About) -> Step {
+    let (verdict, rubric) = (&graded.verdict, &about.rubric);
+    let named = about.named.get(&verdict.step).into_iter().flatten().cloned();
     let given = rubric.shares.of(verdict);
     let worth = rubric.shares.parts.map(|share| f64::from(verdict.max_points * share) / 100.0);
     let parts = verdict.parts.iter().zip(given.into_iter().zip(worth));
@@ -320,6 +327,7 @@ fn step(graded: &Graded, rubric: &Rubric) -> Step {
         next: advice::in_step(graded),
         parts: parts.map(|((part, outcome), points)| self::part(*part, outcome, points)).collect(),
         milestones: verdict.milestones.iter().map(milestone).collect(),
+        stopped: verdict.build_failure.as_deref().and_then(stopped::happened).into_iter().chain(named).collect(),
         seconds: rounded(verdict.seconds),
     }
 }

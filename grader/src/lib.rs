@@ -32,6 +32,7 @@
 //! | [`scratch`] | builds one, apart from everything else |
 //! | [`toolchain`], `cargo`, [`crates`] | what it is built with |
 //! | [`sandbox`] | runs what a stranger wrote |
+//! | [`stopped`] | what of a hand-in was refused or ended, for the teacher |
 //! | [`memory`] | how much judging it may take |
 //! | [`bounds`] | how much is told of a kernel |
 //! | [`rubric`] | what a course gives points for |
@@ -62,6 +63,7 @@ pub mod rubric;
 pub mod sandbox;
 pub mod scratch;
 pub mod similar;
+pub mod stopped;
 pub mod table;
 pub mod toolchain;
 pub mod verdicts;

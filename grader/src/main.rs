@@ -18,6 +18,7 @@ use grader::memory;
 use grader::rubric::{Moment, Rubric};
 use grader::sandbox::{self, Cage};
 use grader::scratch::{self, ScratchError, TimeLimits};
+use grader::stopped::{self, Stopped};
 use grader::toolchain::Toolchain;
 use grader::verdicts::{Same, Verdicts};
 use grader::versions::{Versions, WORKBOOK};
@@ -25,7 +26,7 @@ use grader::{Grade, Graded};
 use harness::answers::plain;
 use harness::workbook::{Patience, Workspace, name};
 use harness::{BuildFailure, Built, Device, InProcess, JudgeOptions, KernelSource, Problem, Step, judge};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io::Write;
 use std::num::NonZeroUsize;
@@ -153,7 +154,12 @@ fn act(cli: &Cli) -> Result<bool, NotGraded> {
             Ok(true)
         }
         Action::Solutions => grade(cli, rubric, None, |options| {
-            Ok(Judged { steps: solutions(&cli.asked.steps, options)?, sandbox: None, versions: None })
+            Ok(Judged {
+                steps: solutions(&cli.asked.steps, options)?,
+                sandbox: None,
+                versions: None,
+                named: BTreeMap::new(),
+            })
         }),
         Action::Grade { hand_in, handed_in, metadata, verdicts, trust } => {
             let created = metadata.as_deref().map(gradescope_moment).transpose()?;
@@ -225,6 +231,8 @@ struct Judged {
     sandbox: Option<Sandbox>,
     /// What judged, where that was asked already.
     versions: Option<Versions>,
+    /// What the kernels of steps name.
+    named: BTreeMap<u8, Vec<Stopped>>,
 }
 
 /// Judges, gives points by the rubric, and prints. Gives whether everything passed.
@@ -271,7 +279,7 @@ fn grade(
         known => known,
     };
     let all_steps = matches!(cli.action, Action::Grade { .. }) && asked.steps.is_empty();
-    let about = About { rubric, handed_in, versions, sandbox: judged.sandbox, all_steps };
+    let about = About { rubric, handed_in, versions, sandbox: judged.sandbox, all_steps, named: judged.named };
     print(&formats::render(asked.format, &grade, &json::report(&grade, &about))?)?;
     Ok(grade.passed())
 }
@@ -367,7 +375,8 @@ fn hand_in(
         }
         versions = Some(now);
     }
-    Ok(Judged { steps, sandbox: Some(sandbox), versions })
+    let named = kernels.iter().map(|kernel| (kernel.step, stopped::named(&kernel.text))).collect();
+    Ok(Judged { steps, sandbox: Some(sandbox), versions, named })
 }
 
 /// The file of a kernel, as a grade names it.

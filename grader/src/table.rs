@@ -139,6 +139,16 @@ pub fn lateness(report: &Report) -> String {
     )
 }
 
+/// What was refused or ended; empty when nothing.
+pub fn stopped(report: &Report) -> String {
+    let all: Vec<String> =
+        report.steps.iter().flat_map(|step| step.stopped.iter().map(|one| one.of_step(step.step))).collect();
+    match all.as_slice() {
+        [] => String::new(),
+        lines => format!("\nrefused or stopped (no points depend on this)\n{}\n", indent(&lines.join("\n"))),
+    }
+}
+
 /// A student's text without what moves a cursor, sets a title, clears a screen or turns a line around.
 fn shown(text: &str) -> String {
     text.split('\n').map(plain).collect::<Vec<_>>().join("\n")

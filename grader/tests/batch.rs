@@ -335,3 +335,52 @@ fn a_machine_that_fails_gives_no_grade_and_is_tried_again() {
     assert_eq!(status, Some(0), "{errors}");
     assert!(text.starts_with("1 graded now, 0 kept from before, 0 not graded\n"), "{text}");
 }
+
+/// The teacher sees in the table, on the page and in each report which hand-ins were refused or stopped, and what they name; a text that does
+/// not compile, and a folder without a kernel, are no such thing.
+#[cfg(unix)]
+#[test]
+fn the_summary_tells_what_was_refused_or_stopped() {
+    if !class::sandboxed() {
+        println!("not run: nothing can be locked in here");
+        return;
+    }
+    let attack = |name: &str| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("attacks/{name}.rs"));
+        fs::read_to_string(path).expect("an attack")
+    };
+    let [tcp, points, bomb] = ["tcp", "answer_points", "processes"].map(attack);
+    let class = Class::new(&[("anna", &tcp), ("bert", &points), ("cora", &bomb), ("dora", "fn broken( {")]);
+    fs::create_dir_all(class.hand_ins().join("emil")).expect("a folder");
+    fs::create_dir_all(class.hand_ins().join("fred")).expect("a folder");
+    std::os::unix::fs::symlink("/etc/passwd", class.hand_ins().join("fred/step01.rs")).expect("a link");
+    let (_, text, errors) = said(class.batch("grades", &["--jobs", "2"]));
+    assert!(text.starts_with("4 graded now, 0 kept from before, 2 not graded\n"), "{text}{errors}");
+    let mut reader =
+        csv::Reader::from_reader(fs::File::open(class.grades("grades").join("grades.csv")).expect("a table"));
+    let rows: BTreeMap<String, BTreeMap<String, String>> = reader
+        .deserialize()
+        .map(|row: Result<BTreeMap<String, String>, _>| row.expect("a row"))
+        .map(|row| (row["name"].clone(), row))
+        .collect();
+    let index = fs::read_to_string(class.grades("grades").join("index.html")).expect("index.html");
+    let section =
+        index.split("Refused or stopped").nth(1).and_then(|rest| rest.split("<h2").next()).expect("a section");
+    assert!(section.contains("4 of 6 hand-ins."), "{section}");
+    for (name, says) in [
+        ("anna", "step01: the kernel names `std::net` (line 8); there is no network where a hand-in runs"),
+        ("bert", "step01: refused: the answer is not a kernel: unknown field `points`"),
+        ("cora", "step01: the kernel names `std::process`"),
+        ("fred", "refused: fred/step01.rs is a symbolic link"),
+    ] {
+        assert!(rows[name]["stopped"].contains(says), "{name}: {:?}", rows[name]);
+        let in_section = if name == "fred" { "refused, for the reason above" } else { says };
+        assert!(section.contains(in_section), "{name}: {section}");
+    }
+    for name in ["dora", "emil"] {
+        assert_eq!(rows[name]["stopped"], "", "{name}");
+        assert!(!section.contains(name), "{section}");
+    }
+    let page = fs::read_to_string(class.grades("grades").join(&rows["anna"]["report"])).expect("a page");
+    assert!(page.contains("Refused or stopped") && page.contains("`std::net` (line 8)"), "{page}");
+}

@@ -195,7 +195,7 @@ fn each_entry_has_a_row_with_what_it_is_and_what_to_do() {
     let csv = class.csv("grades");
     let mut reader = csv::Reader::from_reader(csv.as_bytes());
     let rows = reader.records().map(|row| row.expect("a row"));
-    let rows: Vec<String> = rows.map(|row| format!("{}: {}\n", &row[0], &row[row.len() - 2])).collect();
+    let rows: Vec<String> = rows.map(|row| format!("{}: {}\n", &row[0], &row[row.len() - 3])).collect();
     expect![[r#"
         anna: step01: it does not compile: error: this file contains an unclosed delimiter, at steps/step01/src/kernel.rs:1; try: Run `cargo check -p step01` until it compiles; read: step 1 (book/src/step01.md)
         ben.zip: not graded: ben.zip is a .zip file; a hand-in is a folder, a .tar, a .tar.gz or a .tgz file; try: Unpack it into a folder of that name, or ask for what `cargo workbook pack` writes.

@@ -309,6 +309,41 @@ fn a_page_needs_nothing_else_and_runs_nothing_of_a_student() {
     }
 }
 
+/// The report says what a kernel names and what happened, in the table, the page, the JSON and the CSV; and nothing where nothing is.
+#[test]
+fn what_was_refused_or_stopped_is_told_and_costs_nothing() {
+    let named = grader::stopped::named("pub fn kernel() { std::net::TcpStream::connect(\"x\"); }");
+    let mut grade = grade();
+    let plain = json::report(&grade, &About::default());
+    let build = "building the kernel for 128 x 128 x 64 took longer than 20 s of CPU time and was ended\ntry: Look.";
+    grade.steps[1].verdict.build_failure = Some(build.to_string());
+    let report = json::report(&grade, &About { named: BTreeMap::from([(1, named)]), ..About::default() });
+    assert_eq!(report.points, plain.points);
+    let says = [
+        "step01: the kernel names `std::net` (line 1); there is no network where a hand-in runs",
+        "step02: the program was ended after 20 s of CPU time; it gets no points",
+    ];
+    for format in [Format::Text, Format::Html] {
+        let written = render(format, &grade, &report).expect("written");
+        for says in says {
+            assert!(written.contains(says), "{format:?}: no {says}\n{written}");
+        }
+        let without = render(format, &self::grade(), &plain).expect("written").to_lowercase();
+        assert!(!without.contains("refused or stopped"), "{without}");
+    }
+    let json: Value = serde_json::from_str(&render(Format::Json, &grade, &report).expect("JSON")).expect("JSON");
+    assert_eq!(json["steps"][0]["stopped"][0]["what"], "network");
+    assert_eq!(
+        (&json["steps"][0]["stopped"][0]["line"], &json["steps"][1]["stopped"][0]["what"]),
+        (&1.into(), &"time".into())
+    );
+    assert!(json["steps"][2].get("stopped").is_none());
+    let csv = render(Format::Csv, &grade, &report).expect("CSV");
+    let rows: Vec<BTreeMap<String, String>> =
+        csv::Reader::from_reader(csv.as_bytes()).deserialize().collect::<Result<_, _>>().expect("rows");
+    assert!(rows[0]["stopped"].contains("std::net") && rows[2]["stopped"].is_empty(), "{csv}");
+}
+
 #[test]
 fn a_report_that_was_stored_is_the_same_when_it_is_read_again() {
     let report = report();

@@ -80,7 +80,10 @@ fn coordinates_are_called_exchanged_where_they_are() {
 fn two_ctas_that_write_one_place_are_named() {
     let verdict = judged("d_without_rank_10");
     let text = failure(&verdict, Part::Correct);
-    assert!(text.starts_with("finding[race-global]: CTA 0 and CTA 1 both write `D` at row 0, column 0"), "{text}");
+    assert!(
+        text.starts_with("finding[race-global]: the TMA engine for CTA (0, 0, 0) writes `D` at row 0, column 0"),
+        "{text}"
+    );
     assert!(text.contains("= try: Let each element be written by one CTA"), "{text}");
     assert!(!text.contains("wait_group"), "no wait puts two CTAs in order:\n{text}");
 }

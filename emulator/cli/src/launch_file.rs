@@ -108,7 +108,13 @@ fn in_words(said: &str, field: &str) -> (String, String) {
         return (format!("unknown field `{}`{place}", quoted()), allowed);
     }
     if found.starts_with("unknown variant ") {
-        return (format!("{of} cannot be `{}`", quoted()), allowed);
+        let last = field.rsplit('.').next().unwrap_or_default();
+        let example = match last.split('[').next().unwrap_or_default() {
+            "params" => " As in `{ \"pointer\": { \"buffer\": 0 } }` or `{ \"u32\": 1000 }`.",
+            "content" => " As in `{ \"fill\": { \"bytes\": 4096, \"value\": 0 } }`.",
+            _ => "",
+        };
+        return (format!("{of} cannot be `{}`", quoted()), allowed + example);
     }
     if let Some(length) = found.strip_prefix("invalid length ") {
         return (format!("{of} is a list of length {length}"), allowed);

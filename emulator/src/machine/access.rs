@@ -2,6 +2,7 @@
 
 use super::cluster::{Cluster, Stop};
 use super::copied::CHUNK;
+use super::elsewhere::far_advice;
 use super::memory::Runs;
 use super::names::counted;
 use super::outbox::{Item, Write};
@@ -26,7 +27,7 @@ pub enum Access {
 }
 
 impl Access {
-    fn does(self) -> &'static str {
+    pub fn does(self) -> &'static str {
         match self {
             Access::Load => "loads",
             Access::Store => "stores",
@@ -34,12 +35,12 @@ impl Access {
         }
     }
 
-    fn would(self) -> &'static str {
+    pub fn would(self) -> &'static str {
         self.does().trim_end_matches('s')
     }
 
     /// So many bytes at an address.
-    fn at(self, bytes: u64, address: u64) -> String {
+    pub fn at(self, bytes: u64, address: u64) -> String {
         let place = match self {
             Access::Load => "from",
             Access::Store => "to",
@@ -506,6 +507,12 @@ impl<'a> Cluster<'a> {
                     let end = at.checked_add(total).filter(|&end| end <= self.params.len() as u64);
                     end.map(|_| Target::Param(at as u32))
                 }
+                // Only the lower half counts, and it may be a place in shared memory by chance.
+                Space::Shared | Space::SharedCluster
+                    if at >> 32 != 0 && self.no_shared_address(w, at, true).is_some() =>
+                {
+                    None
+                }
                 Space::Shared | Space::SharedCluster => {
                     // A variable's name is an offset in the CTA's own window.
                     let named = address.base == Reg::Sink;
@@ -532,6 +539,9 @@ impl<'a> Cluster<'a> {
                 }
             };
             let Some(target) = target else {
+                if let Some(strayed) = self.strayed(w, lane, site, space, (what, total, at)) {
+                    return Err(Some(Box::new(strayed)));
+                }
                 let shared = matches!(space, Space::Shared | Space::SharedCluster);
                 let (name, detail, help) = if shared {
                     (
@@ -552,7 +562,7 @@ impl<'a> Cluster<'a> {
                         "Check the parameter's name and offset.",
                     )
                 } else {
-                    ("global memory", self.global.nearest(at), "Check row, column and row pitch of the address.")
+                    ("global memory", self.global.nearest(at), far_advice(at))
                 };
                 return Err(Some(Box::new(self.problem(
                     "out-of-bounds",

@@ -13,6 +13,7 @@ use super::launch_control::Queue;
 use super::memory::{Global, Runs};
 use super::outbox::{Columns, Item};
 use super::outputs::Outputs;
+use super::parties::Party;
 use super::rewrites::{Rewrites, Span};
 use super::schedule::Progress;
 use super::share::{Rates, ctas_an_sm};
@@ -23,9 +24,10 @@ use super::threads::{side_by_side, threads};
 use super::tracker::{Toucher, Tracker};
 use crate::Values;
 use crate::diagnostic::Label;
-use crate::order::{Far, Stamp, Views};
+use crate::order::{ActorId, Far, Stamp, Views};
 use crate::program::op::Op;
 use crate::report::{CtaState, Deadlock, Event, Printed, Report};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -93,6 +95,8 @@ pub struct Chip<'a> {
     trace: Vec<(u32, Vec<Event>)>,
     printed: Vec<(u32, Vec<Printed>)>,
     printed_beyond: u64,
+    /// Actors of clusters that have ended.
+    pub parties: FxHashMap<(u32, ActorId), Party>,
     /// Clusters that have begun, and those of them that compute values.
     begun: u32,
     computed: Vec<u32>,
@@ -166,6 +170,7 @@ impl<'a> Chip<'a> {
             trace: vec![],
             printed: vec![],
             printed_beyond: 0,
+            parties: FxHashMap::default(),
             begun: 0,
             computed: vec![],
             missing: vec![],
@@ -337,6 +342,11 @@ impl<'a> Chip<'a> {
         false
     }
 
+    /// Where a cluster begins in the grid.
+    pub fn first_cta(&self, index: u32, extent: [u32; 3]) -> [u32; 3] {
+        self.queue.first_cta(index.into(), extent)
+    }
+
     pub fn cluster(&mut self, at: usize) -> &mut Cluster<'a> {
         self.running[at].cluster()
     }
@@ -373,6 +383,12 @@ impl<'a> Chip<'a> {
             if let Some(conflict) = conflict {
                 let race = Race::new(memory, conflict, stamp);
                 let same_value = same_value && !self.rewrites.has(conflict.first, memory, conflict.byte);
+                let first = (conflict.first.cluster, conflict.first.actor);
+                if !self.cluster(at).strangers.contains_key(&first)
+                    && let Some(party) = self.party(conflict.first)
+                {
+                    self.cluster(at).strangers.insert(first, party);
+                }
                 let cluster = self.cluster(at);
                 let same_value = same_value && cluster.overwrites(&conflict);
                 cluster.race(Race { same_value, ..race });
@@ -458,6 +474,7 @@ impl<'a> Chip<'a> {
                 self.timing.push(label);
             }
         }
+        self.remember_parties(&cluster);
         let missing = cluster.what_is_missing().into_iter().chain(cluster.what_factor_misses());
         self.missing.extend(missing.map(|what| (running.index, what)));
         self.cycles = self.cycles.max(cluster.end);

@@ -166,6 +166,8 @@ pub struct Cluster<'a> {
     pub rewrites: super::rewrites::Rewrites,
     /// Once nothing goes on any more: which clusters wait for tensor memory, and whether for each other.
     pub wanted_columns: Option<(Vec<super::grant::Wanted>, bool)>,
+    /// Who made accesses of other clusters that races of this one name.
+    pub strangers: FxHashMap<(u32, ActorId), super::parties::Party>,
     pub race_keys: HashMap<(u32, u32, RaceMemory, Reason), usize>,
     pub origins: Vec<Origin>,
     pub kept_origins: super::origins::Kept,
@@ -265,6 +267,7 @@ impl<'a> Cluster<'a> {
             overflowed: None,
             rewrites: Default::default(),
             wanted_columns: None,
+            strangers: FxHashMap::default(),
             race_keys: HashMap::new(),
             origins: vec![Origin { site: 0, text: String::new() }],
             kept_origins: Default::default(),

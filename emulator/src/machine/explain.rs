@@ -187,7 +187,7 @@ impl Cluster<'_> {
             Some(ActorKind::Mmas { .. } | ActorKind::Wgmmas { .. } | ActorKind::Commits) => "the tensor core".into(),
             Some(ActorKind::Mbarrier) => self.called_async(stamp.site).unwrap_or("the TMA engine").into(),
             Some(ActorKind::BulkReads { .. } | ActorKind::BulkWrites { .. }) => "the TMA engine".into(),
-            None => "another CTA".into(),
+            None => self.stranger(stamp),
         }
     }
 
@@ -415,7 +415,7 @@ impl Cluster<'_> {
     }
 
     /// What a statement is called that has an mbarrier count what threads store.
-    fn called_async(&self, site: u32) -> Option<&'static str> {
+    pub fn called_async(&self, site: u32) -> Option<&'static str> {
         let called = |op: &Op| match op {
             Op::AsyncStore(op) => Some(if op.update.is_some() { "a red.async" } else { "an st.async" }),
             _ => None,
@@ -443,13 +443,15 @@ impl Cluster<'_> {
     /// Two warps store the same value to the same place: a race to the letter, without effect on the value.
     pub fn explain_same_value(&self, race: &Race, name: String) -> Draft {
         let (first, second) = (race.conflict.first, race.second);
+        let in_global = matches!(race.memory, RaceMemory::Global(_));
+        let who = |stamp| if in_global { self.who_of_grid(stamp) } else { self.who(stamp) };
         Draft {
             code: "same-value-written-twice",
             severity: Severity::Note,
             title: format!(
                 "{} and {} store the same value to {{}}, and nothing orders the two",
-                self.who(first),
-                self.who(second)
+                who(first),
+                who(second)
             ),
             names: vec![name],
             early: false,

@@ -27,7 +27,7 @@ impl Cluster<'_> {
             };
         }
         if race.conflict.reason == Reason::NotFenced && !race.conflict.second_writes {
-            let (reader, place) = (self.who(second), b.describe(race.conflict.byte));
+            let (reader, place) = (self.who_of_grid(second), b.describe(race.conflict.byte));
             return Draft {
                 names: vec![],
                 ..Draft::of(race, "")(
@@ -37,7 +37,7 @@ impl Cluster<'_> {
                     ),
                     vec![
                         self.label(second.site, format!("{reader} reads it here")),
-                        self.label(first.site, format!("{} stores to it here, through the generic proxy", self.who(first))),
+                        self.label(first.site, format!("{} stores to it here, through the generic proxy", self.who_of_grid(first))),
                     ],
                     PROXY_RULE,
                     "Let every thread that stores execute fence.proxy.async.global after its stores, before the barrier or the release."
@@ -52,11 +52,11 @@ impl Cluster<'_> {
         let reads = !race.conflict.first_writes;
         if race.conflict.reason == Reason::NotFenced {
             let does = if self.combines(second.site) { "adds to" } else { "overwrites" };
-            let (writer, place) = (self.who(second), b.describe(race.conflict.byte));
+            let (writer, place) = (self.who_of_grid(second), b.describe(race.conflict.byte));
             let draft = Draft::of(race, "");
             let by = format!(
                 "{} it here, through the generic proxy",
-                self.who(first) + if reads { " reads" } else { " stores to" }
+                self.who_of_grid(first) + if reads { " reads" } else { " stores to" }
             );
             let labels = vec![self.label(second.site, "written by this copy"), self.label(first.site, by)];
             let help = "Let every thread that accesses it execute fence.proxy.async.global before the barrier or the release that the copy's \
@@ -120,31 +120,28 @@ impl Cluster<'_> {
                 "Let each element be written by one thread, and read by others only after synchronisation.",
             ),
         };
-        let place = b.describe(race.conflict.byte);
-        let who = |stamp, n: usize| match ctas {
-            Some(ctas) => format!("CTA {}", ctas[n]),
-            None => self.who(stamp),
-        };
+        let place = b.describe_element(race.conflict.byte);
         Draft {
             code: "race-global",
             severity: Severity::Finding,
-            title: match ctas {
-                Some([one, other]) => {
-                    format!("CTA {one} and CTA {other} both write {place}, and nothing orders the two")
-                }
-                None => format!(
-                    "{} {} {place}, {} {} it, and nothing orders the two",
-                    self.who(first),
-                    verb(race.conflict.first_writes),
-                    self.who(second),
-                    verb(race.conflict.second_writes)
-                ),
-            },
+            title: format!(
+                "{} {} {place}, {} {} it, and nothing orders the two",
+                self.who_of_grid(first),
+                verb(race.conflict.first_writes),
+                self.who_of_grid(second),
+                verb(race.conflict.second_writes)
+            ),
             names: vec![],
             early: false,
             labels: cure.labels_behind([
-                self.label(second.site, format!("{} {} it here", who(second, 1), verb(race.conflict.second_writes))),
-                self.label(first.site, format!("{} {} it here", who(first, 0), verb(race.conflict.first_writes))),
+                self.label(
+                    second.site,
+                    format!("{} {} it here", self.who_of_grid(second), verb(race.conflict.second_writes)),
+                ),
+                self.label(
+                    first.site,
+                    format!("{} {} it here", self.who_of_grid(first), verb(race.conflict.first_writes)),
+                ),
             ]),
             rule: cure.rule,
             help: cure.help.replace("{}", &place),

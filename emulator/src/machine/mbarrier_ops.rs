@@ -1,6 +1,7 @@
 //! What threads and engines do to mbarriers; waits for them are in [`super::mbarrier_wait`].
 
 use super::cluster::{Cluster, Stop};
+use super::elsewhere::{Elsewhere, SPACE_RULE};
 use super::mbarrier::{LIMIT, Mbarrier, Used};
 use super::names::counted;
 use super::scopes::Order;
@@ -72,7 +73,8 @@ impl Cluster<'_> {
         let own = self.warps[w].cta;
         let mut list = Slots::default();
         let registers = &self.warps[w].registers;
-        let raw = |lane| (registers.lane(address.base, lane) as u64).wrapping_add(address.offset as u64) as u32;
+        let whole = |lane| (registers.lane(address.base, lane) as u64).wrapping_add(address.offset as u64);
+        let raw = |lane| whole(lane) as u32;
         let first = raw(mask.trailing_zeros() as usize);
         let alike = match address.base {
             Reg::B32(reg) => registers.is_uniform(reg, mask),
@@ -81,7 +83,16 @@ impl Cluster<'_> {
         // Mostly all give the same address, or there is one only.
         let each = if alike { mask & mask.wrapping_neg() } else { mask };
         for lane in lanes(each) {
-            let raw = raw(lane);
+            let (whole, raw) = (whole(lane), raw(lane));
+            if let Some(Elsewhere { whose, .. }) = self.not_shared(w, whole, remote) {
+                return Err(Some(Box::new(self.problem(
+                    "mbarrier-address",
+                    site,
+                    format!("the mbarrier address {whole:#x} of lane {lane} is no shared address: it is {}", whose),
+                    SPACE_RULE,
+                    "Pass the shared address of the mbarrier: `mov.u32 %r, bar;`, or convert a generic one with `cvta.to.shared.u64`.".into(),
+                ))));
+            }
             let (rank, offset) = ((raw >> 24) as usize, raw & 0x00ff_ffff);
             // A variable's name is an offset in the CTA's own window.
             let cta = if remote && address.base != Reg::Sink { rank } else { own };

@@ -221,6 +221,15 @@ impl GlobalBuffer {
     pub fn describe(&self, byte: u64) -> String {
         place_name(&self.name, self.row_bytes, self.element_bytes, byte)
     }
+
+    /// The same, also with the element where the launch says how large they are.
+    pub fn describe_element(&self, byte: u64) -> String {
+        let place = self.describe(byte);
+        match self.row_bytes.is_none_or(|row| row == 0) && self.element_bytes > 1 {
+            true => format!("{place} (element {})", byte / u64::from(self.element_bytes)),
+            false => place,
+        }
+    }
 }
 
 /// How messages name a byte of a buffer: row and column if it holds a matrix.

@@ -1,6 +1,7 @@
 //! How messages call places, buffers, barriers and lanes.
 
 use super::cluster::Cluster;
+use super::parties::{thread, triple};
 use super::warp::lanes;
 use crate::diagnostic::{Diagnostic, Label, Place, Severity};
 use crate::launch::{Region, RegionKind, RegionSpace};
@@ -147,11 +148,8 @@ impl Cluster<'_> {
     /// How messages name the thread of a lane: as its special registers do.
     pub fn thread_name(&self, w: usize, lane: usize) -> String {
         let warp = &self.warps[w];
-        let [x, y, _] = self.launch.block;
-        let n = warp.index * 32 + lane as u32;
-        let thread = [n % x.max(1), n / x.max(1) % y.max(1), n / x.max(1) / y.max(1)];
-        let text = |[x, y, z]: [u32; 3]| format!("({x}, {y}, {z})");
-        format!("thread {} of CTA {}", text(thread), text(self.ctas[warp.cta].id))
+        let thread = thread(self.launch.block, warp.index * 32 + lane as u32);
+        format!("thread {} of CTA {}", triple(thread), triple(self.ctas[warp.cta].id))
     }
 
     /// How messages name a warp: by its number in its CTA.

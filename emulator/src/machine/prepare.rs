@@ -148,14 +148,14 @@ fn fits<'p>(program: &'p Program, launch: &Launch) -> Result<&'p Kernel, Vec<Dia
         errors.push(Diagnostic { code, ..wrong(field, title, help, kernel) });
     };
     let Some(kernel) = program.kernels.iter().find(|k| k.name == launch.entry) else {
-        let names = program.entries().join(", ");
-        error(
-            "launch",
-            "entry",
-            format!("there is no entry `{}`", launch.entry),
-            format!("The module has: {names}."),
-            None,
-        );
+        let help = match program.entries().as_slice() {
+            [] => format!(
+                "The module has no entry: begin one with `.visible .entry {}( … )`; a `.func` cannot be launched.",
+                launch.entry
+            ),
+            names => format!("The module has: {}.", names.join(", ")),
+        };
+        error("launch", "entry", format!("there is no entry `{}`", launch.entry), help, None);
         return Err(errors);
     };
     let k = Some(kernel);
@@ -255,7 +255,19 @@ fn fits<'p>(program: &'p Program, launch: &Launch) -> Result<&'p Kernel, Vec<Dia
             "launch",
             "grid",
             format!("a grid of {} CTAs in clusters of {}", sizes(launch.grid), sizes(extent)),
-            "Each size of the grid must be a multiple of the cluster's.".into(),
+            match (0..3).find(|&n| !launch.grid[n].is_multiple_of(extent[n])) {
+                Some(n) => {
+                    let (axis, below) = (["x", "y", "z"][n], launch.grid[n] / extent[n] * extent[n]);
+                    let below = if below == 0 { String::new() } else { format!("{below} or ") };
+                    format!(
+                        "Each size of the grid must be a multiple of the cluster's: in {axis}, {} is none of {}; {below}{} is.",
+                        launch.grid[n],
+                        extent[n],
+                        launch.grid[n].next_multiple_of(extent[n])
+                    )
+                }
+                None => String::new(),
+            },
             k,
         );
     }
@@ -333,7 +345,13 @@ fn parameters(kernel: &Kernel, launch: &Launch, buffers: &[Extent]) -> Result<Ve
                 counted(kernel.params.len() as u64, "parameter"),
                 launch.params.len()
             ),
-            "Give one value for each parameter, in order.",
+            &match kernel.params.as_slice() {
+                [] => "It has none: leave `params` out, or empty.".to_string(),
+                slots => {
+                    let all: Vec<String> = slots.iter().map(|slot| format!("`{}` (.{})", slot.name, slot.ty)).collect();
+                    format!("Give one value for each parameter, in order: {}.", all.join(", "))
+                }
+            },
         ));
     }
     let mut block = vec![0; end];
@@ -360,7 +378,16 @@ fn parameters(kernel: &Kernel, launch: &Launch, buffers: &[Extent]) -> Result<Ve
                     counted(slot.bytes, "byte"),
                     bytes.len()
                 ),
-                "Give a value of the parameter's size.",
+                &match slot.ty.as_str() {
+                    "u64" | "b64" | "s64" => format!(
+                        "It is of type `.{}`: give a buffer's address, `{{ \"pointer\": {{ \"buffer\": 0 }} }}`, or a number, `{{ \"u64\": … }}`.",
+                        slot.ty
+                    ),
+                    ty if ty.starts_with('b') => {
+                        format!("Give its {} as `bytes`, or as a `struct`.", counted(slot.bytes, "byte"))
+                    }
+                    ty => format!("It is of type `.{ty}`: give `{{ \"{ty}\": … }}`."),
+                },
             ));
         }
         block[slot.offset as usize..][..bytes.len()].copy_from_slice(&bytes);

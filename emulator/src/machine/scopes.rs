@@ -190,7 +190,9 @@ impl Cluster<'_> {
     /// A load comes after the store of another CTA, but a scope on the way is too narrow.
     pub fn explain_scope(&self, race: &Race) -> Draft {
         let (first, second) = (race.conflict.first, race.second);
-        let (writer, reader) = (self.who(first), self.who(second));
+        let in_global = matches!(race.memory, RaceMemory::Global(_));
+        let who = |stamp| if in_global { self.who_of_grid(stamp) } else { self.who(stamp) };
+        let (writer, reader) = (who(first), who(second));
         let mut labels = vec![
             self.label(second.site, format!("{reader} reads it here")),
             self.label(first.site, format!("{writer} writes it here")),

@@ -2,6 +2,7 @@
 
 use super::cells::Use;
 use super::cluster::{Cluster, Stop};
+use super::elsewhere::{Elsewhere, SPACE_RULE};
 use super::names::counted;
 use super::outbox::{Columns, Item};
 use super::state::{At, PairAllocation, Race, Slot, Span};
@@ -38,7 +39,19 @@ impl Cluster<'_> {
             ))));
         }
         let base = self.warps[w].registers.lane(address.base, 0) as u64;
-        let slot = base.wrapping_add(address.offset as u64) as u32 & 0x00ff_ffff;
+        let whole = base.wrapping_add(address.offset as u64);
+        if let Some(Elsewhere { whose, .. }) = self.not_shared(w, whole, false) {
+            return Err(Some(Box::new(self.problem(
+                "out-of-bounds",
+                site,
+                format!(
+                    "tcgen05.alloc would write its result to {whole:#x}, which is no shared address: it is {whose}"
+                ),
+                SPACE_RULE,
+                "Give it the address of a shared variable of 4 bytes: `mov.u32 %r, slot;`.".into(),
+            ))));
+        }
+        let slot = whole as u32 & 0x00ff_ffff;
         if !slot.is_multiple_of(4) || slot < RESERVED_SHARED || slot as usize + 4 > self.ctas[c].shared.bytes.len() {
             return Err(Some(Box::new(self.problem(
                 "out-of-bounds",

@@ -4,6 +4,7 @@
 use super::bounding_box::Rows;
 use super::cluster::{Cluster, Stop};
 use super::depths::Origin;
+use super::elsewhere::{Elsewhere, SPACE_RULE};
 use super::four_rows;
 use super::names::counted;
 use super::outbox::Item;
@@ -245,12 +246,22 @@ impl Cluster<'_> {
         align: u32,
     ) -> Result<Slot, Stop> {
         let own = self.warps[at.w].cta;
-        let raw =
-            (self.warps[at.w].registers.lane(address.base, lane) as u64).wrapping_add(address.offset as u64) as u32;
+        let whole = (self.warps[at.w].registers.lane(address.base, lane) as u64).wrapping_add(address.offset as u64);
+        let raw = whole as u32;
         let (rank, offset) = ((raw >> 24) as usize, raw & 0x00ff_ffff);
         let cta = if remote && address.base != Reg::Sink { rank } else { own };
         let end = self.ctas.get(cta).map_or(0, |c| c.shared.bytes.len() as u64);
         let foreign = !remote && rank != 0 && rank != own;
+        if let Some(Elsewhere { whose, .. }) = self.not_shared(at.w, whole, remote) {
+            return Err(Some(Box::new(self.problem(
+                "bulk-shared-address",
+                at.site,
+                format!("the shared address {whole:#x} of this copy is none: it is {whose}"),
+                SPACE_RULE,
+                "Give it the shared address, `mov.u32 %r, tile;`, or convert a generic one with `cvta.to.shared.u64`; look whether source                  and destination have changed places."
+                    .into(),
+            ))));
+        }
         let what = if foreign {
             format!("it lies in CTA {rank} of the cluster, this form reaches the own CTA only")
         } else if !offset.is_multiple_of(align) {

@@ -9,7 +9,7 @@ use super::registers::{self, Plan};
 use super::told::{at, enough};
 use super::variables::{module_variables, too_many};
 use super::waits::mark_waits;
-use super::{Bad, Kernel, ParamSlot, Program, RESERVED_SHARED, decode, flow, near, place, targets};
+use super::{Bad, Kernel, ParamSlot, Program, RESERVED_SHARED, decode, flow, place, targets};
 use crate::diagnostic::{Diagnostic, Label};
 use crate::syntax::ast::{Function, Instruction, Module, Operand, Statement};
 use rustc_hash::FxHashMap;
@@ -63,7 +63,7 @@ pub(super) struct Lowering {
     /// The label that `ret` goes to in such a body.
     pub return_to: Option<u32>,
     /// Names without meaning so far: what the first few may have meant is looked for, among all names.
-    undeclared: std::cell::Cell<u32>,
+    pub undeclared: std::cell::Cell<u32>,
     /// Opcodes that were met, each in the order of its form.
     pub spellings: FxHashMap<String, decode::Spelling>,
 }
@@ -311,38 +311,6 @@ impl Lowering {
                 "Give each name one meaning in a block (PTX ISA 4.4); a block `{ … }` of its own may use it again.",
             )),
         }
-    }
-
-    /// A name without meaning.
-    pub fn undeclared(&self, name: &str) -> Bad {
-        self.undeclared.set(self.undeclared.get() + 1);
-        if self.undeclared.get() > 16 {
-            return wrong(format!("`{name}` is not declared"), "Declare it, or correct the name.");
-        }
-        let special = decode::special_registers();
-        let mut names: Vec<&str> = self.scopes.iter().flat_map(|scope| scope.keys().map(String::as_str)).collect();
-        names.extend(special.iter().map(String::as_str));
-        names.sort_unstable();
-        // Of registers that a range declares, another number is no slip.
-        let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
-        let number = |other: &&str| other.strip_prefix(stem).filter(|n| !n.is_empty())?.parse::<u32>().ok();
-        if stem.len() < name.len()
-            && let Some(most) = names.iter().filter_map(number).max()
-        {
-            let help = format!(
-                "The highest of `{stem}<…>` that is declared is `{stem}{most}`: declare more, or correct the number."
-            );
-            return wrong(format!("`{name}` is not declared"), help);
-        }
-        // `%tid` for `%tid.x`.
-        if let Some(axis) = special.iter().find(|s| s.strip_prefix(name).is_some_and(|axis| axis.starts_with('.'))) {
-            return wrong(format!("`{name}` is not declared"), format!("Name the axis, too: `{axis}`."));
-        }
-        let help = match near::nearest(name, names.into_iter()) {
-            Some(near) => format!("Did you mean `{near}`? A name must be declared in this scope or in one around it."),
-            None => "Declare it in this scope or in one around it, or correct the name.".into(),
-        };
-        wrong(format!("`{name}` is not declared"), help)
     }
 
     pub fn lookup(&self, name: &str) -> Option<&Binding> {

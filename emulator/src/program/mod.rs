@@ -31,6 +31,7 @@ mod rounding;
 mod targets;
 pub(crate) mod tensor_core;
 mod told;
+mod undeclared;
 mod variables;
 mod waits;
 pub mod warp_mma;

@@ -158,6 +158,8 @@ fn text(outcome: &Outcome) -> Result<String, String> {
             report.not_handed_in.clear();
             report.steps.iter_mut().for_each(without_chance);
             report.steps.iter_mut().for_each(|step| step.seconds = 0.0);
+            // It is no part of the grade, and earlier graders did not say it.
+            report.steps.iter_mut().for_each(|step| step.stopped.clear());
             render(&report).map(|text| without_addresses(&text))
         }
         Outcome::NotGraded { reason, .. } => Ok(without_addresses(&format!("not graded: {reason}\n"))),

@@ -7,6 +7,7 @@ use super::store::{Outcome, Record, Store, write_whole};
 use crate::formats::{harmless, html};
 use crate::json::{Report, State, Step, rounded};
 use crate::rubric::{Moment, Rubric};
+use harness::answers::plain;
 use harness::workbook::name;
 use maud::{Markup, html};
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,6 +37,8 @@ struct Row {
     /// `None` where nothing says when it came.
     late_days: Option<u32>,
     points: BTreeMap<u8, f64>,
+    /// What was refused or ended.
+    stopped: Vec<String>,
     /// What comes next, whole: for the table.
     note: String,
     /// The same for the page, on which the rest stands elsewhere: above, or a click away.
@@ -151,6 +154,7 @@ fn row(id: &str, record: &Record, rubric: &Rubric) -> Row {
         score: None,
         late_days: late_days(record, rubric),
         points: BTreeMap::new(),
+        stopped: Vec::new(),
         note: String::new(),
         short: String::new(),
     };
@@ -158,10 +162,18 @@ fn row(id: &str, record: &Record, rubric: &Rubric) -> Row {
         Outcome::Graded(report) => {
             row.score = Some(report.score);
             row.points = report.steps.iter().map(|step| (step.step, step.points)).collect();
+            let of = |step: &Step| step.stopped.iter().map(|one| one.of_step(step.step)).collect::<Vec<_>>();
+            row.stopped = report.steps.iter().flat_map(of).map(|text| on_one_line(&text)).collect();
             (row.note, row.short) = first_next(report).or_else(|| first_unchecked(report)).unwrap_or_default();
         }
-        Outcome::NotGraded { reason, .. } => {
+        Outcome::NotGraded { reason, here, limit } => {
             row.short = on_one_line(reason);
+            // A machine that failed has stopped nobody, and nothing was there to refuse where no kernel was.
+            let lacks = reason.lines().next().is_some_and(|line| line.contains(" holds no kernel"));
+            if !here && !lacks {
+                let what = if limit.is_some() { "ended" } else { "refused" };
+                row.stopped.push(format!("{what}: {}", row.short));
+            }
             row.note = format!("not graded: {}", row.short);
             // Beside its name.
             for join in [": ", " ", "/"] {
@@ -213,7 +225,8 @@ fn table(rows: &[Row], steps: &[u8], of: u32) -> Result<Vec<u8>, String> {
     let failed = |error: csv::Error| format!("cannot write CSV: {error}");
     let mut writer = csv::Writer::from_writer(Vec::new());
     let head = ["name", "score", "max_points", "late_days"].into_iter().map(str::to_string);
-    let head = head.chain(steps.iter().map(|step| name(*step))).chain(["next".to_string(), "report".to_string()]);
+    let head =
+        head.chain(steps.iter().map(|step| name(*step))).chain(["next", "stopped", "report"].map(str::to_string));
     writer.write_record(head).map_err(failed)?;
     for row in rows {
         // No score is not the score 0: somebody has to look at it.
@@ -221,7 +234,7 @@ fn table(rows: &[Row], steps: &[u8], of: u32) -> Result<Vec<u8>, String> {
         let late_days = row.late_days.map(|days| days.to_string()).unwrap_or_default();
         let mut cells = vec![harmless(&row.name), number(row.score.as_ref()), of.to_string(), late_days];
         cells.extend(steps.iter().map(|step| number(row.points.get(step))));
-        cells.extend([harmless(&row.note), format!("reports/{}.html", row.id)]);
+        cells.extend([harmless(&row.note), harmless(&row.stopped.join("; ")), format!("reports/{}.html", row.id)]);
         writer.write_record(cells).map_err(failed)?;
     }
     writer.into_inner().map_err(|error| format!("cannot write CSV: {}", error.error()))
@@ -247,6 +260,7 @@ fn index(rows: &[Row], counts: &Counts, unchecked: &[String], of: u32) -> String
             h2 { "Not graded" }
             ul { @for row in &without { li { (link(row)) ": " (row.short) } } }
         }
+        (stopped(rows))
         h2 { "Hand-ins" }
         table {
             thead { tr { th { "name" } th class="number" { "score" } th class="number" { "days late" } th { "what comes next" } } }
@@ -263,6 +277,38 @@ fn index(rows: &[Row], counts: &Counts, unchecked: &[String], of: u32) -> String
         }
     };
     html::document("Grades", &body)
+}
+
+/// The hand-ins of which something was refused or ended.
+fn stopped(rows: &[Row]) -> Markup {
+    let those: Vec<&Row> = rows.iter().filter(|row| !row.stopped.is_empty()).collect();
+    html! {
+        @if !those.is_empty() {
+            h2 id="stopped" { "Refused or stopped" }
+            p { (those.len()) " of " (rows.len()) " hand-ins. " (html::STOPPED) }
+            table {
+                thead { tr { th { "name" } th { "what happened, or stands in the text" } } }
+                tbody {
+                    @for row in those {
+                        tr {
+                            td { (link(row)) }
+                            td {
+                                // Why there is no grade is said above.
+                                @if row.score.is_none() { (how_it_ended(row)) ", for the reason above" } @else {
+                                    ul { @for text in &row.stopped { li { (plain(text)) } } }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// `refused` or `ended`, of a hand-in without a grade.
+fn how_it_ended(row: &Row) -> &str {
+    row.stopped.first().and_then(|text| text.split(':').next()).unwrap_or_default()
 }
 
 fn link(row: &Row) -> Markup {

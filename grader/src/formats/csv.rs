@@ -1,6 +1,6 @@
 //! A grade as a table for a spreadsheet: a row for each step. What lateness costs is of the whole hand-in, and the same in each row.
 
-use super::not_graded::NotGraded;
+use super::not_graded::{Fault, NotGraded};
 use super::step_name;
 use crate::advice::Next;
 use crate::json::Report;
@@ -27,6 +27,8 @@ pub(super) fn render(report: &Report) -> Result<String, String> {
         row.push(step.device.clone());
         row.push(harmless(&step.next.as_ref().map(Next::line).unwrap_or_default()));
         row.extend(late.clone());
+        let stopped: Vec<&str> = step.stopped.iter().map(|one| one.text.as_str()).collect();
+        row.push(harmless(&stopped.join("; ")));
         writer.write_record(row).map_err(failed)?;
     }
     text(writer)
@@ -34,7 +36,7 @@ pub(super) fn render(report: &Report) -> Result<String, String> {
 
 fn head() -> Vec<&'static str> {
     let head = ["step", "title", "points", "max_points", "passed"].into_iter().chain(Part::ALL.map(Part::name));
-    head.chain(["device", "next", "late_days", "late_points_lost", "score"]).collect()
+    head.chain(["device", "next", "late_days", "late_points_lost", "score", "stopped"]).collect()
 }
 
 /// One row with the reason, and no points: that there is no grade is not the grade 0.
@@ -46,6 +48,7 @@ pub(super) fn not_graded(why: &NotGraded) -> Result<String, String> {
         "title" => "not graded".to_string(),
         "passed" => "false".to_string(),
         "next" => harmless(&why.text()),
+        "stopped" if why.fault == Fault::HandIn => harmless(&format!("refused: {}", why.reason)),
         _ => String::new(),
     });
     writer.write_record(row).map_err(failed)?;

@@ -56,6 +56,7 @@ pub(crate) fn page(report: &Report, of: Option<(&str, u32)>) -> String {
             }
         }
         (overview(report))
+        (stopped(report))
         @for step in &report.steps { (section(step)) }
         footer {
             "Rubric " code { (report.rubric) }
@@ -79,6 +80,24 @@ pub(crate) fn not_graded(name: Option<&str>, reason: &str) -> String {
     };
     document(&title, &body)
 }
+
+/// What was refused or ended, of all steps; nothing where nothing was.
+fn stopped(report: &Report) -> Markup {
+    let all: Vec<_> = report.steps.iter().flat_map(|step| step.stopped.iter().map(move |one| (step, one))).collect();
+    html! {
+        @if !all.is_empty() {
+            section id="stopped" {
+                h2 { "Refused or stopped" }
+                p { (STOPPED) }
+                ul { @for (step, one) in all { li { strong { (one.what.words()) } ", " (one.of_step(step.step)) } } }
+            }
+        }
+    }
+}
+
+/// What the section says, and what it does not.
+pub(crate) const STOPPED: &str =
+    "What happened, and what stands in the text. Why it does is not said here, and no points depend on it.";
 
 fn class(state: State) -> &'static str {
     match state {

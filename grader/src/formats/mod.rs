@@ -44,7 +44,9 @@ pub enum Format {
 /// When a number or a text cannot be written in that format.
 pub fn render(format: Format, grade: &Grade, report: &Report) -> Result<String, String> {
     match format {
-        Format::Text => Ok(table::render(grade) + &table::missing(report) + &table::lateness(report)),
+        Format::Text => {
+            Ok(table::render(grade) + &table::missing(report) + &table::lateness(report) + &table::stopped(report))
+        }
         other => of_report(other, report),
     }
 }
@@ -73,6 +75,7 @@ fn shown(report: &Report) -> Report {
     let clean = |text: &mut String| *text = text.split('\n').map(plain).collect::<Vec<_>>().join("\n");
     let mut report = report.clone();
     for step in &mut report.steps {
+        step.stopped.iter_mut().for_each(|one| clean(&mut one.text));
         step.file.iter_mut().chain(&mut step.build_failure).for_each(clean);
         if let Some(next) = &mut step.next {
             clean(&mut next.title);

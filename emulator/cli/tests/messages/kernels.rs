@@ -143,16 +143,114 @@ fn slips_are_answered_with_what_was_meant() {
         (
             "mbarrier.try_wiat.parity.shared.b64 %p1, [bar], 0;",
             expect![[r#"
-            error[not-modelled]: `mbarrier.try_wiat.parity.shared.b64` is not modelled
-               = try: Did you mean `mbarrier.try_wait.parity.shared.b64`?
-        "#]],
+                error[ptx-syntax]: there is no instruction `mbarrier.try_wiat` in PTX: `mbarrier.try_wiat.parity.shared.b64`
+                   = try: Did you mean `mbarrier.try_wait.parity.shared.b64`?
+            "#]],
         ),
         (
             "ld.global.v3.f32 {%r1, %r2, %r3}, [%rd2];",
             expect![[r#"
-            error[not-modelled]: `ld.global.v3.f32` is not modelled
-               = try: The nearest form that is modelled: `ld.global.v2.f32`. `emulate --list-instructions` lists all.
+                error[ptx-syntax]: there is no modifier `.v3` in PTX: `ld.global.v3.f32`
+                   = try: Did you mean `ld.global.v2.f32`?
+            "#]],
+        ),
+        (
+            "fma.rn.f23 %f0, %f1, %f2, %f3;",
+            expect![[r#"
+            error[ptx-syntax]: there is no type `.f23` in PTX: `fma.rn.f23`
+               = try: Did you mean `fma.rn.f32`?
         "#]],
+        ),
+        (
+            "frobnicate %r1;",
+            expect![[r#"
+            error[ptx-syntax]: there is no instruction `frobnicate` in PTX
+               = try: `emulate --list-instructions` lists the instructions that are modelled.
+        "#]],
+        ),
+        (
+            "tcgen05.comit.cta_group::1.mbarrier::arrive::one.b64 [bar];",
+            expect![[r#"
+            error[ptx-syntax]: there is no instruction `tcgen05.comit` in PTX: `tcgen05.comit.cta_group::1.mbarrier::arrive::one.b64`
+               = try: Did you mean `tcgen05.commit.cta_group::1.mbarrier::arrive::one.b64`?
+        "#]],
+        ),
+        (
+            "tcgen05.frob.cta_group::1.b64 [bar];",
+            expect![[r#"
+            error[ptx-syntax]: there is no instruction `tcgen05.frob` in PTX: `tcgen05.frob.cta_group::1.b64`
+               = try: There are `tcgen05.alloc`, `tcgen05.dealloc`, `tcgen05.relinquish_alloc_permit`, `tcgen05.ld`, `tcgen05.st`, `tcgen05.wait::ld`, `tcgen05.wait::st`, `tcgen05.mma`, `tcgen05.cp`, `tcgen05.shift`, `tcgen05.commit`, `tcgen05.fence::before_thread_sync` and `tcgen05.fence::after_thread_sync`.
+        "#]],
+        ),
+        (
+            "tcgen05.mma.cta_group::1.kind::xyz [%r1], %rd1, %rd2, %r3, %p0;",
+            expect![[r#"
+            error[ptx-syntax]: there is no `kind::xyz` in PTX: `tcgen05.mma.cta_group::1.kind::xyz`
+               = try: The kinds are `kind::f16`, `kind::tf32`, `kind::f8f6f4`, `kind::i8`, `kind::mxf8f6f4`, `kind::mxf4` and `kind::mxf4nvf4`.
+        "#]],
+        ),
+        (
+            "shfl.sync.xor.b32 %r1, %r2, 1, 31, -1;",
+            expect![[r#"
+            error[ptx-syntax]: PTX has no such form of `shfl`: `shfl.sync.xor.b32`
+               = try: The nearest form that is modelled: `shfl.sync.up.b32`. `emulate --list-instructions` lists all.
+        "#]],
+        ),
+        (
+            "cvt.rn.f16.float %h1, %r1;",
+            expect![[r#"
+            error[ptx-syntax]: there is no type `.float` in PTX: `cvt.rn.f16.float`
+               = try: Did you mean `cvt.rn.f16.f32`?
+        "#]],
+        ),
+        (
+            "tex.2d.v4.f32.f32 {%r0, %r1, %r2, %r3}, [%rd0, {%r0, %r1}];",
+            expect![[r#"
+            error[not-modelled]: `tex.2d.v4.f32.f32` is not modelled
+               = try: No form of this opcode is modelled; `emulate --list-instructions` lists all that are.
+        "#]],
+        ),
+        (
+            "mul.u32 %r1, %r2, %r3;",
+            expect![[r#"
+            error[ptx-semantics]: `mul.u32` does not say which half of the product it takes
+               = try: `mul.lo.u32` takes the lower half, as `*` in C does, `mul.hi.u32` the upper one, `mul.wide.u32` all of it, in a register of twice the width.
+        "#]],
+        ),
+        (
+            "cvt.f16.f32 %h1, %r1;",
+            expect![[r#"
+            error[ptx-semantics]: `cvt.f16.f32` does not say how it rounds
+               = try: Write `cvt.rn.f16.f32` (to nearest).
+        "#]],
+        ),
+        (
+            "bra LOOP;",
+            expect![[r#"
+            error[ptx-semantics]: there is no label `LOOP`
+               = try: Put `LOOP:` in front of the statement that the branch goes to.
+        "#]],
+        ),
+        (
+            "mov.u32 %x1, 1;",
+            expect![[r#"
+            error[ptx-semantics]: `%x1` is not declared
+               = try: Declare it with the type of what it holds, at the top of the kernel: `.reg .b32 %x1;`; `.reg .b32 %r<8>;` declares `%r0` to `%r7`.
+        "#]],
+        ),
+        (
+            "ld.global.u32 %r2, [out];",
+            expect![[r#"
+            error[ptx-semantics]: `out` is a parameter: its name is where its value lies, and not what it points to
+               = try: Read it first, `ld.param.u64 %rd, [out];`, and use `[%rd]` in `ld.global.u32`.
+        "#]],
+        ),
+        (
+            "st.global.u32 [%rd0], 1.0;",
+            expect![[r#"
+                error[ptx-semantics]: expected an integer, found a floating-point constant: 1.0
+                   = try: Write an integer; or, for the bits of that number in FP32, `0x3f800000`.
+            "#]],
         ),
         (
             "mov.u32 %r1, %tid;",

@@ -55,14 +55,14 @@ fn launch_files_are_refused_at_their_field() {
             "\"u32\": 5",
             "\"u33\": 5",
             expect![[r#"
-            error: `params[1]` cannot be `u33`
-             --> k.json:4:56
-              |
-            4 |  "params": [{"pointer": {"buffer": 0, "offset": 16}}, {"u33": 5},
-              |                                                        ^^^^^ found here
-              |
-              = try: Allowed here: `u8`, `i8`, `s8`, `u16`, `i16`, `s16`, `u32`, `i32`, `s32`, `u64`, `i64`, `s64`, `f16`, `bf16`, `f32`, `f64`, `pointer`, `bytes`, `tensor_map`, `struct`.
-        "#]],
+                error: `params[1]` cannot be `u33`
+                 --> k.json:4:56
+                  |
+                4 |  "params": [{"pointer": {"buffer": 0, "offset": 16}}, {"u33": 5},
+                  |                                                        ^^^^^ found here
+                  |
+                  = try: Allowed here: `u8`, `i8`, `s8`, `u16`, `i16`, `s16`, `u32`, `i32`, `s32`, `u64`, `i64`, `s64`, `f16`, `bf16`, `f32`, `f64`, `pointer`, `bytes`, `tensor_map`, `struct`. As in `{ "pointer": { "buffer": 0 } }` or `{ "u32": 1000 }`.
+            "#]],
         ),
         (
             "{\"u32\": 5}",
@@ -279,4 +279,34 @@ fn launch_files_are_refused_at_their_field() {
         expected.assert_eq(&said.err);
     }
     assert_eq!(emulate_texts(KERNEL, &file("", ""), &[]).status, 0);
+}
+
+/// What a launch of a newcomer lacks: the message says what the kernel has, and what to write.
+#[test]
+fn a_launch_that_does_not_fit_is_told_what_would() {
+    const KERNEL: &str = ".version 8.8\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .u64 a, .param .f32 s)\n{\nret;\n}\n";
+    const FUNCTION: &str = ".version 8.8\n.target sm_100a\n.address_size 64\n.visible .func k()\n{\nret;\n}\n";
+    let text = r#"{"entry": "k", "grid": [3, 1, 1], "block": [32, 1, 1],
+ "buffers": [{"name": "a", "content": {"fill": {"bytes": 4096, "value": 1}}}],
+ "params": [{"pointer": {"buffer": 0}}, {"f32": 1}]}"#;
+    for (kernel, from, to, says) in [
+        (
+            FUNCTION,
+            "",
+            "",
+            "The module has no entry: begin one with `.visible .entry k( … )`; a `.func` cannot be launched.",
+        ),
+        (
+            KERNEL,
+            "\"block\"",
+            "\"cluster\": [2, 1, 1], \"block\"",
+            "multiple of the cluster's: in x, 3 is none of 2; 2 or 4 is.",
+        ),
+        (KERNEL, ", {\"f32\": 1}", "", "Give one value for each parameter, in order: `a` (.u64), `s` (.f32)."),
+        (KERNEL, "{\"pointer\": {\"buffer\": 0}}", "{\"u32\": 1}", "{ \"pointer\": { \"buffer\": 0 } }"),
+        (KERNEL, "{\"f32\": 1}", "\"x\"", "As in `{ \"pointer\": { \"buffer\": 0 } }` or `{ \"u32\": 1000 }`."),
+    ] {
+        let said = emulate_texts(kernel, &text.replacen(from, to, 1), &[]);
+        assert!(said.status == 2 && (said.out.clone() + &said.err).contains(says), "{to}: {}{}", said.out, said.err);
+    }
 }

@@ -8,6 +8,7 @@ mod kernels;
 mod launch_files;
 mod races;
 mod reports;
+mod spaces;
 mod undefined;
 
 use common::{emulate_texts, without_cycles};

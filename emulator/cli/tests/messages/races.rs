@@ -255,11 +255,11 @@ ld.global.u32 %r3, [%rd0+256];
 DONE:";
     let said = emulate_texts(&kernel(body), &two, &[]);
     expect![[r#"
-        finding[race-global]: another CTA writes `out` at byte 256, warp 0 reads it, and nothing orders the two
+        finding[race-global]: warp 0 of CTA (0, 0, 0) writes `out` at byte 256, warp 0 of CTA (1, 0, 0) reads it, and nothing orders the two
           --> k.ptx:28:1
            |
         21 | st.global.u32 [%rd0+256], 7;
-           | ---------------------------- another CTA writes it here
+           | ---------------------------- warp 0 of CTA (0, 0, 0) writes it here
         22 | st.relaxed.gpu.global.u32 [%rd0], 1;
            | ------------------------------------ without .release, this orders none of the accesses around it
         ...
@@ -267,7 +267,7 @@ DONE:";
            | -------------------------------------- without .acquire, this orders none of the accesses around it
         ...
         28 | ld.global.u32 %r3, [%rd0+256];
-           | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ warp 0 reads it here
+           | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ warp 0 of CTA (1, 0, 0) reads it here
            |
            = rule: Accesses of other threads are ordered by a release pattern and an acquire pattern on the same location; a relaxed or volatile access orders nothing else (PTX ISA 8.7, 8.8).
            = try: Set the flag with st.release.gpu (or red.release.gpu) after the data, and read it with ld.acquire.gpu before the data; or put a fence.acq_rel.gpu before the one and after the other.

@@ -1,5 +1,6 @@
 //! Arithmetic, logic, comparisons, moves and conversions.
 
+use super::unsaid::{rounds_somehow, said_how_to_round, said_which_half};
 use super::{Decoded, Family, Lowering, Operands, describe, types, wrong};
 use crate::program::layout::type_bytes;
 use crate::program::lower::Binding;
@@ -59,33 +60,13 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
                     }
                     Ok(Some(decoded))
                 }
-                None => said_how_to_round(base, flags, ty, o).map(|()| None),
+                None => {
+                    said_which_half(base, flags, ty, o)?;
+                    said_how_to_round(base, flags, ty, o).map(|()| None)
+                }
             }
         }
     }
-}
-
-/// `fma.f32` does not exist: these say how they round, or that they approximate.
-fn said_how_to_round(base: &str, flags: &[&str], ty: &str, o: &Operands) -> Result<(), crate::program::Bad> {
-    let said = flags.iter().any(|flag| matches!(*flag, "rn" | "rz" | "rm" | "rp" | "approx" | "full"));
-    let known = match base {
-        "fma" => ty.contains('f'),
-        "mad" | "div" | "rcp" | "sqrt" => matches!(ty, "f32" | "f64"),
-        _ => false,
-    };
-    if said || !known {
-        return Ok(());
-    }
-    let rest: String = flags.iter().map(|flag| format!(".{flag}")).collect();
-    let other = match (base, ty) {
-        ("div", "f32") => ", or `.full` or `.approx` in its place, which is faster",
-        ("rcp" | "sqrt", "f32") => ", or `.approx` in its place, which is faster",
-        _ => "",
-    };
-    Err(wrong(
-        format!("`{}` does not say how it rounds", o.opcode),
-        format!("Write `{base}.rn{rest}.{ty}` (to nearest){other}."),
-    ))
 }
 
 fn prmt(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
@@ -381,7 +362,9 @@ fn cvt(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
     if matches!(*to, "f16x2" | "bf16x2") {
         return cvt_pair(l, flags, to, from, o);
     }
-    let Some(how) = convert::Conversion::of(flags, to, from) else { return Ok(None) };
+    let Some(how) = convert::Conversion::of(flags, to, from) else {
+        return rounds_somehow(flags, to, from, o).map(|()| None);
+    };
     o.expect(2..=2)?;
     let s =
         l.source(o.get(1)?, if how.from.bytes() == 8 { 8 } else { 4 }, from.ends_with("32") && from.starts_with('f'))?;

@@ -20,7 +20,7 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
             match l.lookup(name) {
                 Some(Binding::Label(id)) => Op::Branch { target: *id as u32, reconverge: u32::MAX },
                 Some(_) => return Err(wrong(format!("`{name}` is not a label"), "Branch to a label.")),
-                None => return Err(l.undeclared(name)),
+                None => return Err(l.no_label(name)),
             }
         }
         ("brx", ["idx"] | ["idx", "uni"]) => {

@@ -8,6 +8,7 @@ mod derived;
 mod exists;
 mod forms;
 mod hints;
+mod isa;
 mod memory;
 mod nearest;
 mod places;
@@ -20,6 +21,8 @@ mod tensor_forms;
 mod tensor_map;
 mod type_table;
 pub(super) mod types;
+mod unknown;
+mod unsaid;
 mod warp_matrix;
 mod wgmma;
 
@@ -90,6 +93,9 @@ pub(super) fn decode(l: &mut Lowering, inst: &Instruction) -> Result<Decoded, Ba
             places::check(inst, base, mods)?;
             return Ok(decoded);
         }
+    }
+    if let Some(word) = isa::no_ptx(&inst.opcode) {
+        return Err(unknown::no_ptx(&inst.opcode, word));
     }
     let mut bad = not_modelled(&format!("`{}`", inst.opcode), "");
     bad.help = nearest::advice(&inst.opcode);
@@ -224,6 +230,16 @@ impl Lowering {
                     "Add in a separate instruction.",
                 )),
             },
+            Operand::Float64(bits) => {
+                let value = f64::from_bits(*bits);
+                Err(wrong(
+                    format!("expected an integer, found a floating-point constant: {value:?}"),
+                    format!(
+                        "Write an integer; or, for the bits of that number in FP32, `{:#010x}`.",
+                        (value as f32).to_bits()
+                    ),
+                ))
+            }
             other => Err(wrong(
                 format!("expected a 32-bit source, found {}", describe(other)),
                 "Use a register or a constant.",
@@ -366,6 +382,16 @@ impl Lowering {
             return Ok(());
         }
         let Some(named) = named else { return Ok(()) };
+        if named == Space::Param && space != Space::Param {
+            let variable = self.variable_name(operand);
+            return Err(wrong(
+                format!("{variable} is a parameter: its name is where its value lies, and not what it points to"),
+                format!(
+                    "Read it first, `ld.param.u64 %rd, [{}];`, and use `[%rd]` in `{opcode}`.",
+                    variable.trim_matches('`')
+                ),
+            ));
+        }
         let (kind, name) = match named {
             Space::Shared => ("shared variable", "shared"),
             Space::Local => ("local variable", "local"),

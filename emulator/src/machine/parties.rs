@@ -1,0 +1,161 @@
+//! Who made an access of global memory, for messages: the CTA by its place in the grid, the warp, and the lanes if they were not all.
+//!
+//! An access is remembered with the number of its actor in its cluster. The cluster may have ended when somebody of another one races with it:
+//! the scheduler then asks here who the actor was, and leaves the answer with the cluster that speaks of it.
+
+use super::chip::Chip;
+use super::cluster::{Cluster, cluster_extent};
+use super::state::ActorKind;
+use super::warp::lanes;
+use crate::order::{ActorId, Stamp};
+
+/// Actors of clusters that have ended, at most, of which more than the CTA is kept: whole warps need not be.
+const MOST: usize = 1 << 16;
+
+/// An actor, as messages name it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Party(String);
+
+impl Party {
+    /// All lanes of a warp, some of them, or one thread.
+    fn of_warp(block: [u32; 3], cta: [u32; 3], warp: u32, part: Option<u32>) -> Party {
+        let cta = in_grid(cta);
+        Party(match part {
+            Some(mask) if mask.count_ones() == 1 => {
+                format!("thread {} of {cta}", triple(thread(block, warp * 32 + mask.trailing_zeros())))
+            }
+            Some(mask) => format!("warp {warp} ({}) of {cta}", some_lanes(mask)),
+            None => format!("warp {warp} of {cta}"),
+        })
+    }
+}
+
+/// The thread of this number in its CTA.
+pub fn thread([x, y, _]: [u32; 3], n: u32) -> [u32; 3] {
+    let (x, y) = (x.max(1), y.max(1));
+    [n % x, n / x % y, n / x / y]
+}
+
+pub fn triple([x, y, z]: [u32; 3]) -> String {
+    format!("({x}, {y}, {z})")
+}
+
+fn in_grid(cta: [u32; 3]) -> String {
+    format!("CTA {}", triple(cta))
+}
+
+/// `lanes 0 to 15`, `lanes 0, 2, 7`; of more than four that do not follow each other: the first ones, and how many.
+fn some_lanes(mask: u32) -> String {
+    let all: Vec<usize> = lanes(mask).collect();
+    match all.as_slice() {
+        [first, .., last] if last - first + 1 == all.len() => format!("lanes {first} to {last}"),
+        [a, b, c, _, _, ..] => format!("{} lanes: {a}, {b}, {c}, …", all.len()),
+        few => format!("lanes {}", few.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+impl Cluster<'_> {
+    /// How messages across CTAs name an actor of this cluster.
+    pub fn party(&self, actor: ActorId, site: u32) -> Option<Party> {
+        let of_cta = |what: &str, cta: usize| Party(format!("{what} for {}", in_grid(self.ctas[cta].id)));
+        Some(match *self.actors.get(actor as usize)? {
+            ActorKind::Warp(w) | ActorKind::TensorLoads(w) | ActorKind::TensorStores(w) => {
+                let warp = self.warps.get(w as usize)?;
+                let part = warp.parts.iter().find(|part| part.1 == actor).map(|part| part.0);
+                Party::of_warp(self.launch.block, self.ctas[warp.cta].id, warp.index, part)
+            }
+            ActorKind::AsyncCopies(w) => {
+                let warp = self.warps.get(w as usize)?;
+                let Party(whole) = Party::of_warp(self.launch.block, self.ctas[warp.cta].id, warp.index, None);
+                Party(format!("cp.async of {whole}"))
+            }
+            ActorKind::BulkReads { warp } | ActorKind::BulkWrites { warp } => {
+                of_cta("the TMA engine", self.warps.get(warp as usize)?.cta)
+            }
+            ActorKind::Mbarrier => {
+                let what = self.called_async(site).unwrap_or("the TMA engine");
+                // What arrives at an mbarrier is data of its CTA.
+                match self.barriers.iter().find(|b| b.actor == actor) {
+                    Some(b) => of_cta(what, b.cta),
+                    None => return None,
+                }
+            }
+            ActorKind::Mmas { warp, .. } | ActorKind::Wgmmas { warp } => {
+                of_cta("the tensor core", self.warps.get(warp as usize)?.cta)
+            }
+            ActorKind::NonCoherent | ActorKind::Commits => return None,
+        })
+    }
+
+    /// Like [`Cluster::who`], with its CTA where the grid has several.
+    pub fn who_of_grid(&self, stamp: Stamp) -> String {
+        let alone = self.launch.grid.iter().product::<u32>() <= 1;
+        if alone || stamp.cluster != self.index {
+            return self.who(stamp);
+        }
+        self.party(stamp.actor, stamp.site).map_or_else(|| self.who(stamp), |Party(text)| text)
+    }
+
+    /// Who made an access in another cluster.
+    pub fn stranger(&self, stamp: Stamp) -> String {
+        match self.strangers.get(&(stamp.cluster, stamp.actor)) {
+            Some(Party(text)) => text.clone(),
+            None => "another CTA".into(),
+        }
+    }
+
+    /// Those of its actors that are no whole warp.
+    pub fn parts_and_engines(&self) -> impl Iterator<Item = ((u32, ActorId), Party)> {
+        let of_global = |kind: &ActorKind| !matches!(kind, ActorKind::TensorLoads(_) | ActorKind::TensorStores(_));
+        let rest = (self.warps.len()..self.actors.len()).filter(move |&n| of_global(&self.actors[n]));
+        rest.filter_map(|n| Some(((self.index, n as ActorId), self.party(n as ActorId, u32::MAX)?)))
+    }
+}
+
+impl Chip<'_> {
+    /// A cluster ends: who its actors were is asked later.
+    pub fn remember_parties(&mut self, cluster: &Cluster) {
+        if !self.s.options.timing_only && self.s.launch.grid.iter().product::<u32>() > 1 {
+            let room = MOST.saturating_sub(self.parties.len());
+            self.parties.extend(cluster.parts_and_engines().take(room));
+        }
+    }
+
+    /// Who made an access, in whichever cluster, running or ended.
+    pub fn party(&mut self, stamp: Stamp) -> Option<Party> {
+        if let Some(at) = self.running.iter().position(|running| running.index == stamp.cluster) {
+            return self.cluster(at).party(stamp.actor, stamp.site);
+        }
+        if let Some(known) = self.parties.get(&(stamp.cluster, stamp.actor)) {
+            return Some(known.clone());
+        }
+        // A cluster begins with an actor for each of its warps, one CTA after the other.
+        let launch = self.s.launch;
+        let extent = cluster_extent(self.s.kernel, launch);
+        let [cx, cy, _] = extent;
+        let warps = launch.block.iter().product::<u32>().div_ceil(32);
+        let first = self.first_cta(stamp.cluster, extent);
+        let cta = |rank: u32| [first[0] + rank % cx, first[1] + rank / cx % cy, first[2] + rank / (cx * cy)];
+        let rank = stamp.actor / warps.max(1);
+        let size = extent.iter().product::<u32>();
+        match rank < size {
+            true => Some(Party::of_warp(launch.block, cta(rank), stamp.actor % warps.max(1), None)),
+            false if size == 1 => Some(Party(in_grid(first))),
+            false => Some(Party(format!("a CTA of the cluster that begins with {}", in_grid(first)))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_are_named_as_few_words_as_they_need() {
+        assert_eq!(some_lanes(0x0000_ffff), "lanes 0 to 15");
+        assert_eq!(some_lanes(0b1000_0101), "lanes 0, 2, 7");
+        assert_eq!(some_lanes(0x5555_5555), "16 lanes: 0, 2, 4, …");
+        let Party(one) = Party::of_warp([8, 8, 1], [1, 0, 2], 1, Some(1 << 3));
+        assert_eq!(one, "thread (3, 4, 0) of CTA (1, 0, 2)");
+    }
+}

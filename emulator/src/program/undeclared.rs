@@ -1,0 +1,67 @@
+//! What is said of names that stand for nothing: what was probably meant, or how to declare it.
+
+use super::lower::{Binding, Lowering, wrong};
+use super::{Bad, decode, near};
+
+/// Two names that are a letter or so and a number each: registers of different ranges.
+fn numbered(one: &str, other: &str) -> bool {
+    let stem = |name: &str| name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    stem(one) < one.len() && stem(other) < other.len() && one[..stem(one)] != other[..stem(other)] && stem(one) <= 3
+}
+
+impl Lowering {
+    /// A name without meaning.
+    pub fn undeclared(&self, name: &str) -> Bad {
+        self.undeclared.set(self.undeclared.get() + 1);
+        if self.undeclared.get() > 16 {
+            return wrong(format!("`{name}` is not declared"), "Declare it, or correct the name.");
+        }
+        let special = decode::special_registers();
+        let mut names: Vec<&str> = self.scopes.iter().flat_map(|scope| scope.keys().map(String::as_str)).collect();
+        names.extend(special.iter().map(String::as_str));
+        names.sort_unstable();
+        // Of registers that a range declares, another number is no slip.
+        let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        let number = |other: &&str| other.strip_prefix(stem).filter(|n| !n.is_empty())?.parse::<u32>().ok();
+        if stem.len() < name.len()
+            && let Some(most) = names.iter().filter_map(number).max()
+        {
+            let help = format!(
+                "The highest of `{stem}<…>` that is declared is `{stem}{most}`: declare more, or correct the number."
+            );
+            return wrong(format!("`{name}` is not declared"), help);
+        }
+        // `%tid` for `%tid.x`.
+        if let Some(axis) = special.iter().find(|s| s.strip_prefix(name).is_some_and(|axis| axis.starts_with('.'))) {
+            return wrong(format!("`{name}` is not declared"), format!("Name the axis, too: `{axis}`."));
+        }
+        let register = name.starts_with('%');
+        // A register's number is no part of its word: `%x1` is no slip of `%f1`.
+        let slip = near::nearest(name, names.into_iter()).filter(|near| !register || !numbered(name, near));
+        let help = match slip {
+            Some(near) => format!("Did you mean `{near}`? A name must be declared in this scope or in one around it."),
+            None if register => format!(
+                "Declare it with the type of what it holds, at the top of the kernel: `.reg .b32 {name};`; `.reg .b32 %r<8>;` declares \
+                 `%r0` to `%r7`."
+            ),
+            None => "Declare it in this scope or in one around it, or correct the name.".into(),
+        };
+        wrong(format!("`{name}` is not declared"), help)
+    }
+
+    /// A label that there is not.
+    pub fn no_label(&self, name: &str) -> Bad {
+        let labels = self.scopes.iter().flatten().filter(|(_, binding)| matches!(binding, Binding::Label(_)));
+        let mut labels: Vec<&str> = labels.map(|(name, _)| name.as_str()).collect();
+        labels.sort_unstable();
+        let help = match (near::nearest(name, labels.iter().copied()), labels.as_slice()) {
+            (Some(near), _) => format!("Did you mean `{near}`?"),
+            (None, []) => format!("Put `{name}:` in front of the statement that the branch goes to."),
+            (None, some) => format!(
+                "Put `{name}:` in front of the statement that the branch goes to, or name one of those that are in reach: `{}`.",
+                some.iter().take(8).copied().collect::<Vec<_>>().join("`, `")
+            ),
+        };
+        wrong(format!("there is no label `{name}`"), help)
+    }
+}
