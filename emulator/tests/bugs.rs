@@ -35,6 +35,10 @@ mod tried_kernels;
 mod tried_more;
 #[path = "bugs/tried_more_kernels.rs"]
 mod tried_more_kernels;
+#[path = "bugs/untried.rs"]
+mod untried;
+#[path = "bugs/untried_kernels.rs"]
+mod untried_kernels;
 #[path = "bugs/words.rs"]
 mod words;
 
@@ -116,6 +120,11 @@ fn what_judges_tried_after_that() {
 }
 
 #[test]
+fn what_nobody_had_tried() {
+    judge(&untried::cases());
+}
+
+#[test]
 fn words_between_warps() {
     judge(&words::cases());
 }
@@ -132,6 +141,7 @@ fn no_row_is_left_out() {
         judged::cases(),
         tried::cases(),
         tried_more::cases(),
+        untried::cases(),
     ]
     .into_iter()
     .flatten()
