@@ -31,6 +31,16 @@ impl Stamp {
         self.covers_all() || self.class() == other.class()
     }
 
+    /// Whether this strong write leaves an earlier one to be remembered beside it, if it does not come after that: an access that comes after the
+    /// later of the two need not come after the earlier one (PTX ISA 8.9.5).
+    pub(super) fn stands_beside(&self, other: &Stamp) -> bool {
+        self.strength != Strength::Weak && other.strength != Strength::Weak && self.actor_of() != other.actor_of()
+    }
+
+    fn actor_of(&self) -> (u32, ActorId) {
+        (self.cluster, self.actor)
+    }
+
     /// Whether that is so of any other.
     pub(super) fn covers_all(&self) -> bool {
         self.strength == Strength::Weak
@@ -208,6 +218,12 @@ impl<'a> Access<'a> {
         }
         let known = first.epoch <= self.views.hb.get(first.actor) && first.epoch > self.views.scoped.get(first.actor);
         (known && self.of_two_ctas(first) && !strong_together(first, &self.stamp)).then_some(Reason::TooNarrow)
+    }
+
+    /// It goes through the asynchronous proxy to shared memory, and a proxy fence of which it knows follows an earlier generic access.
+    pub(super) fn has_fenced(&self, first: &Stamp) -> bool {
+        let crosses = !first.asynchronous && self.stamp.asynchronous && !self.global && !self.proxyless;
+        crosses && first.cluster == self.stamp.cluster && first.epoch <= self.views.fenced.get(first.actor)
     }
 
     /// It takes the place of an earlier write.

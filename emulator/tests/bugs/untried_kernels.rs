@@ -352,3 +352,76 @@ add.u32 %r4, %r4, %r3;
 st.global.u32 [%rd5], %r4; // @st
 griddepcontrol.launch_dependents;
 END:";
+
+/// CTA 0 adds 32 words to those of CTA 1.
+pub const ADDED_ELSEWHERE: &str = "\
+@!%p0 bra MADE;
+mbarrier.init.shared::cta.b64 [bar_a], 1;
+fence.mbarrier_init.release.cluster;
+mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar_a], 128; // @expect
+MADE:
+shl.b32 %r3, %r0, 2;
+mov.u32 %r4, tile;
+add.u32 %r4, %r4, %r3;
+mov.u32 %r5, bar_a;
+mov.u32 %r6, 7;
+st.shared.u32 [%r4+1024], %r6; // @base
+st.shared.u32 [%r4], %r0;
+fence.proxy.async.shared::cta; // @pf
+barrier.cluster.arrive.aligned; // @carr
+barrier.cluster.wait.aligned; // @cwait
+setp.ne.u32 %p1, %r2, 0;
+@%p1 bra GET;
+mov.u32 %r7, tile;
+add.u32 %r7, %r7, 1024;
+mapa.shared::cluster.u32 %r7, %r7, 1;
+mapa.shared::cluster.u32 %r8, %r5, 1; // @mapb
+@%p0 cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.u32 [%r7], [tile], 128, [%r8]; // @add
+bra MET;
+GET:
+WAIT:
+mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar_a], 0; // @wait
+@!%p2 bra WAIT;
+ld.shared.u32 %r9, [%r4+1024]; // @ld
+mul.wide.u32 %rd3, %r0, 4;
+add.s64 %rd3, %rd3, %rd0;
+st.global.u32 [%rd3], %r9;
+MET:
+barrier.cluster.arrive.relaxed.aligned;
+barrier.cluster.wait.aligned;
+END:";
+
+/// Which spaces the addresses of `out`, of the own `tile`, of the other CTA's and of the parameters lie in, a bit for each answer.
+pub const SPACES: &str = "\
+mov.u64 %rd3, tile;
+cvta.shared.u64 %rd3, %rd3;
+xor.b32 %r3, %r2, 1;
+mapa.u64 %rd4, %rd3, %r3;
+mov.u32 %r4, 0;
+isspacep.global %p1, %rd0;
+@%p1 or.b32 %r4, %r4, 1;
+isspacep.shared %p1, %rd0;
+@%p1 or.b32 %r4, %r4, 2;
+isspacep.shared %p1, %rd3;
+@%p1 or.b32 %r4, %r4, 4;
+isspacep.shared::cta %p1, %rd4;
+@%p1 or.b32 %r4, %r4, 8;
+isspacep.shared::cluster %p1, %rd4;
+@%p1 or.b32 %r4, %r4, 16;
+isspacep.global %p1, %rd3;
+@%p1 or.b32 %r4, %r4, 32;
+isspacep.param %p1, %rd2;
+@%p1 or.b32 %r4, %r4, 64;
+isspacep.global %p1, %rd2;
+@%p1 or.b32 %r4, %r4, 128;
+isspacep.local %p1, %rd0;
+@%p1 or.b32 %r4, %r4, 256;
+isspacep.const %p1, %rd0;
+@%p1 or.b32 %r4, %r4, 512;
+mul.wide.u32 %rd5, %r2, 4;
+add.s64 %rd5, %rd5, %rd0;
+@%p0 st.global.u32 [%rd5], %r4;
+END:";
+
+/// What that gives.
+pub const SPACES_SEEN: u32 = 1 + 4 + 16 + 64 + 128;

@@ -208,6 +208,8 @@ fn counts(base: &str, mods: &[&str], operand: usize) -> Want {
             Want::of("u64")
         }
         ("mapa", _, 0 | 1) => Want::of(mods.last().copied().unwrap_or_default()),
+        ("isspacep", _, 0) => Want::of("pred"),
+        ("isspacep", _, _) => Want::of("u64"),
         ("mapa", _, _) | ("getctarank", _, 0) => Want::Count,
         ("getctarank", _, _) => Want::of(mods.last().copied().unwrap_or_default()),
         ("vote", _, 0) => Want::of(mods.last().copied().unwrap_or_default()),
