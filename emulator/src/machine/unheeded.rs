@@ -33,7 +33,8 @@ impl Cluster<'_> {
         let tells = |barrier: u32| {
             let b = &self.barriers[barrier as usize];
             let comes = |w: usize| b.came.iter().any(|came| came.warp == w);
-            b.actor == first.actor || self.issuer(first).is_some_and(|other| other != w && comes(other))
+            b.actor == first.actor
+                || self.issuer(first).is_some_and(|other| other != w && comes(other))
                 || matches!(self.kind(first), Some(ActorKind::AsyncCopies(_)))
         };
         let unheeded = self.warps[w].unheeded.iter().rev().find(|unheeded| tells(unheeded.barrier))?;
@@ -41,9 +42,13 @@ impl Cluster<'_> {
         let text = if unheeded.unread {
             format!("{who} asks here whether the phase of {name} is complete, and nothing reads the answer")
         } else {
-            format!("this says to {who} that the phase of {name} is not complete, and it goes on: the wait is not repeated")
+            format!(
+                "this says to {who} that the phase of {name} is not complete, and it goes on: the wait is not repeated"
+            )
         };
-        let help = format!("Repeat the wait for {name} until its predicate is true: branch back to it while the predicate is false.");
+        let help = format!(
+            "Repeat the wait for {name} until its predicate is true: branch back to it while the predicate is false."
+        );
         Some(Cure { labels: vec![self.label(unheeded.site, text)], ..Cure::new(RULE, help) })
     }
 

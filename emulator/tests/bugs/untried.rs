@@ -100,7 +100,10 @@ fn maps() -> Vec<Case> {
             "u12",
             "the map is changed behind the release",
             another,
-            &[("@replace", ""), ("@release", "{}\n@%p0 tensormap.replace.tile.global_address.global.b1024.b64 [%rd5], %rd4;")],
+            &[
+                ("@replace", ""),
+                ("@release", "{}\n@%p0 tensormap.replace.tile.global_address.global.b1024.b64 [%rd5], %rd4;"),
+            ],
             missing(),
         ),
         of(
@@ -201,7 +204,8 @@ fn pairs() -> Vec<Case> {
     const ALLOC: &str = "    tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%r4+40], 256;";
     const FREE: &str = "    tcgen05.dealloc.cta_group::2.sync.aligned.b32 %r6, 256;";
     const MMA: &str = "    tcgen05.mma.cta_group::2.kind::f16 [%r6], %rd2, %rd3, 0x10400010, %p7;";
-    const RING: &str = "    tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%r14], %h0;";
+    const RING: &str =
+        "    tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%r14], %h0;";
     vec![
         of(
             "u30",
@@ -215,7 +219,12 @@ fn pairs() -> Vec<Case> {
             "each CTA allocates for itself, the MMA is of the pair",
             Pair,
             &[(ALLOC, "    tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r4+40], 256; // @alloc")],
-            Finds(&[("pair-leader", "*"), ("ptx-semantics", "*"), ("tensor-address", "*"), ("tensor-free-mismatch", "*")]),
+            Finds(&[
+                ("pair-leader", "*"),
+                ("ptx-semantics", "*"),
+                ("tensor-address", "*"),
+                ("tensor-free-mismatch", "*"),
+            ]),
         ),
         of(
             "u32",
@@ -278,7 +287,12 @@ fn factors() -> Vec<Case> {
             "the tile is written again before the copy has read it",
             copied,
             &[("@again", ""), ("WAIT:", "st.shared.u32 [%r5], %r3; // @early\nWAIT:")],
-            Finds(&[("operand-overwritten", "@early"), ("operand-overwritten", "@cp"), ("race-shared", "@early"), ("race-shared", "@cp")]),
+            Finds(&[
+                ("operand-overwritten", "@early"),
+                ("operand-overwritten", "@cp"),
+                ("race-shared", "@early"),
+                ("race-shared", "@cp"),
+            ]),
         ),
         of(
             "u42",
@@ -291,7 +305,11 @@ fn factors() -> Vec<Case> {
             "u43",
             "the commit stands before the copy",
             copied,
-            &[("@cp", ""), ("@commit", "{}\ntcgen05.cp.cta_group::1.32x128b.warpx4 [%r6], %rd3; // @late"), ("@again", "")],
+            &[
+                ("@cp", ""),
+                ("@commit", "{}\ntcgen05.cp.cta_group::1.32x128b.warpx4 [%r6], %rd3; // @late"),
+                ("@again", ""),
+            ],
             Finds(&[("race-tensor", "@load"), ("mma-not-committed", "@load"), ("mma-not-committed", "@late")]),
         ),
         of(
@@ -356,7 +374,12 @@ fn sums() -> Vec<Case> {
             "the group has no end: the wait is for nothing",
             added,
             &[("@group", "")],
-            Finds(&[("race-shared", "@again"), ("race-shared", "@add"), ("race-global", "@ld"), ("race-global", "@add")]),
+            Finds(&[
+                ("race-shared", "@again"),
+                ("race-shared", "@add"),
+                ("race-global", "@ld"),
+                ("race-global", "@add"),
+            ]),
         ),
         of(
             "u53",
@@ -401,15 +424,27 @@ fn sums_elsewhere() -> Vec<Case> {
     let base = Small(2, 32, ADDED_ELSEWHERE);
     vec![
         of("u100", "no proxy fence for the source", base, &[("@pf", "")], Finds(&[("missing-proxy-fence", "@add")])),
-        of("u101", "nobody waits for the sum", base, &[("@wait", "setp.eq.u32 %p2, %r0, %r0;")], Finds(&[("race-shared", "*")])),
+        of(
+            "u101",
+            "nobody waits for the sum",
+            base,
+            &[("@wait", "setp.eq.u32 %p2, %r0, %r0;")],
+            Finds(&[("race-shared", "*")]),
+        ),
         of(
             "u102",
             "half of the bytes are expected",
             base,
-            &[("@expect", "mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar_a], 128;")],
-            Finds(&[("phase-completed-early", "*"), ("race-shared", "@ld")]),
+            &[("@expect", "mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar_a], 64;")],
+            Finds(&[("hang", "*")]),
         ),
-        of("u103", "the mbarrier is the sender's", base, &[("@mapb", "mov.u32 %r8, %r5;")], Finds(&[("copy-barrier", "*")])),
+        of(
+            "u103",
+            "the mbarrier is the sender's",
+            base,
+            &[("@mapb", "mov.u32 %r8, %r5;")],
+            Finds(&[("copy-barrier", "*")]),
+        ),
         of(
             "u104",
             "a sum of 64-bit numbers with sign",
@@ -448,7 +483,12 @@ fn sent() -> Vec<Case> {
             "the bytes of the stores alone are expected",
             sent,
             &[("@expect", "mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar_a], 128;")],
-            Finds(&[("phase-completed-early", "*"), ("race-shared", "@ld"), ("race-shared", "@ld2"), ("mbarrier-overflow", "*")]),
+            Finds(&[
+                ("phase-completed-early", "*"),
+                ("race-shared", "@ld"),
+                ("race-shared", "@ld2"),
+                ("mbarrier-overflow", "*"),
+            ]),
         ),
         of(
             "u61",
@@ -462,9 +502,20 @@ fn sent() -> Vec<Case> {
             "the CTAs do not meet before the stores",
             sent,
             &[("@carr", ""), ("@cwait", "")],
-            Finds(&[("mbarrier-init-unordered", "@send"), ("mbarrier-not-initialised", "@send"), ("race-shared", "*"), ("cta-not-started", "@send")]),
+            Finds(&[
+                ("mbarrier-init-unordered", "@send"),
+                ("mbarrier-not-initialised", "@send"),
+                ("race-shared", "*"),
+                ("cta-not-started", "@send"),
+            ]),
         ),
-        of("u63", "nobody waits for what is sent", sent, &[("@wait", "setp.eq.u32 %p2, %r0, %r0;")], Finds(&[("race-shared", "*")])),
+        of(
+            "u63",
+            "nobody waits for what is sent",
+            sent,
+            &[("@wait", "setp.eq.u32 %p2, %r0, %r0;")],
+            Finds(&[("race-shared", "*")]),
+        ),
         of(
             "u64",
             "the cluster barrier is relaxed, and what the sum begins with is not told",
@@ -514,7 +565,13 @@ fn sent() -> Vec<Case> {
             &[("@wait", "mbarrier.try_wait.parity.acquire.cluster.shared::cluster.b64 %p2, [bar_a], 0;")],
             Finds(&[("ptx-semantics", "@wait")]),
         ),
-        of("u71", "no fence before the relaxed arrival", exchanged, &[("@fence", "")], Finds(&[("race-shared", "@ld"), ("race-shared", "@st")])),
+        of(
+            "u71",
+            "no fence before the relaxed arrival",
+            exchanged,
+            &[("@fence", "")],
+            Finds(&[("race-shared", "@ld"), ("race-shared", "@st")]),
+        ),
         of(
             "u72",
             "the fence is of the CTA",
@@ -616,8 +673,20 @@ fn lanes_and_registers() -> Vec<Case> {
     let elected = Small(1, 32, TWO_ELECTED);
     let registers = Small(1, 256, REGISTERS);
     vec![
-        of("u90", "a mask of lanes that went elsewhere", elected, &[("@first", "elect.sync %r4|%p2, -1;")], Finds(&[("*", "@first"), ("*", "@second")])),
-        of("u91", "a mask of the other half", elected, &[("@second", "elect.sync %r4|%p2, %r3;")], Finds(&[("*", "@second")])),
+        of(
+            "u90",
+            "a mask of lanes that went elsewhere",
+            elected,
+            &[("@first", "elect.sync %r4|%p2, -1;")],
+            Finds(&[("*", "@first"), ("*", "@second")]),
+        ),
+        of(
+            "u91",
+            "a mask of the other half",
+            elected,
+            &[("@second", "elect.sync %r4|%p2, %r3;")],
+            Finds(&[("*", "@second")]),
+        ),
         of("u92", "an empty mask", elected, &[("@second", "elect.sync %r4|%p2, 0;")], Finds(&[("*", "@second")])),
         of(
             "u93",
@@ -640,13 +709,7 @@ fn lanes_and_registers() -> Vec<Case> {
             &[("@inc", "setmaxnreg.inc.sync.aligned.u32 240;")],
             Finds(&[("hang", "@inc")]),
         ),
-        of(
-            "u96",
-            "half a warp gives registers away",
-            registers,
-            &[("@dec", "@%p0 {}")],
-            Finds(&[("*", "@dec")]),
-        ),
+        of("u96", "half a warp gives registers away", registers, &[("@dec", "@%p0 {}")], Finds(&[("*", "@dec")])),
         of(
             "u97",
             "a warp of each warpgroup does not take part",

@@ -83,16 +83,22 @@ fn fill(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
         l.check_space(o.get(0)?, space, o.opcode)?;
     }
     let (Operand::Integer(_) | Operand::Name(_)) = o.get(1)? else {
-        return Err(wrong(format!("the size is {}", describe(o.get(1)?)), "It is a register of 64 bits (from PTX 9.0 on also of 32), or a constant."));
+        return Err(wrong(
+            format!("the size is {}", describe(o.get(1)?)),
+            "It is a register of 64 bits (from PTX 9.0 on also of 32), or a constant.",
+        ));
     };
-    let narrow = matches!(o.get(1)?, Operand::Name(name) if matches!(l.lookup(name), Some(Binding::Register(Reg::B32(_), _))));
+    let narrow =
+        matches!(o.get(1)?, Operand::Name(name) if matches!(l.lookup(name), Some(Binding::Register(Reg::B32(_), _))));
     let bytes = match narrow {
         true if l.version >= (9, 0) => Reg::B32(l.source32(o.get(1)?, false)?),
         true => {
             let (major, minor) = l.version;
             return Err(wrong(
                 format!("the size of `{}` is a 32-bit register", o.opcode),
-                format!("Name a 64-bit register: 32 bits need PTX version 9.0 or later, this module has {major}.{minor}."),
+                format!(
+                    "Name a 64-bit register: 32 bits need PTX version 9.0 or later, this module has {major}.{minor}."
+                ),
             ));
         }
         false => Reg::B64(l.source64(o.get(1)?)?),

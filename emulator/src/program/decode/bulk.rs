@@ -151,7 +151,9 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
     let Some(m) = modifiers(&mods[if reduce { 3 } else { 2 }..], reduce) else { return Ok(None) };
     let kind = match (m.prefetch, m.to_global, m.forward, m.reduction) {
         (true, ..) => TmaKind::Prefetch,
-        (_, _, true, Some(r)) if reduce && in_shared(r, m.element) && !(m.hint || m.multicast || m.pair) => TmaKind::Forward,
+        (_, _, true, Some(r)) if reduce && in_shared(r, m.element) && !(m.hint || m.multicast || m.pair) => {
+            TmaKind::Forward
+        }
         (_, true, _, Some(r)) if reduce => TmaKind::Reduce(r),
         (_, true, _, None) if !reduce => TmaKind::Store,
         (_, _, true, _) if !reduce => TmaKind::Forward,
