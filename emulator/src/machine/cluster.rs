@@ -320,6 +320,7 @@ impl<'a> Cluster<'a> {
                 tensor_shadow: if timing_only { Shadow::off() } else { Shadow::default() },
                 upper_shadow: None,
                 tensor_relinquished: false,
+                last_columns: None,
                 refused: None,
                 collector: Default::default(),
                 spare_registers: 0,

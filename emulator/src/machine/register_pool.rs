@@ -50,6 +50,9 @@ impl Cluster<'_> {
         if let Some(wrong) = self.against_warpgroup(w, this) {
             return Err(Some(Box::new(wrong)));
         }
+        if let Some(note) = self.since_the_last(w, this) {
+            self.findings.add(note);
+        }
         let (c, has) = (self.warps[w].cta, self.warps[w].most_registers);
         let order = has.cmp(&count);
         if order == if more { Ordering::Greater } else { Ordering::Less } {
@@ -144,25 +147,29 @@ impl Cluster<'_> {
         diagnostic
     }
 
-    /// What is wrong with the `setmaxnreg` that a warp comes to, beside those that others of its warpgroup have executed: another one
-    /// than theirs, or one without synchronisation of the warpgroup since the one before.
+    /// The `setmaxnreg` that a warp comes to is another one than a warp of its warpgroup has executed.
     fn against_warpgroup(&self, w: usize, this: Resized) -> Option<Diagnostic> {
         let warp = &self.warps[w];
-        let n = warp.register_counts.len();
-        let others = || {
-            let group = |other: &&Warp| other.cta == warp.cta && other.index / WARPS == warp.index / WARPS;
-            self.warps.iter().filter(group).filter(|other| other.index != warp.index && other.live != 0)
-        };
-        let differs = |it: &&Warp| it.register_counts.get(n).is_some_and(|it| it.what() != this.what());
-        if let Some(other) = others().find(differs) {
-            return Some(self.other_registers(warp, this, other, other.register_counts.get(n)));
-        }
+        let theirs = |other: &'_ Warp| other.register_counts.get(warp.register_counts.len()).copied();
+        let differs = |other: &&Warp| theirs(other).is_some_and(|it| it.what() != this.what());
+        let other = self.others_of_warpgroup(warp).find(differs)?;
+        Some(self.other_registers(warp, this, other, theirs(other).as_ref()))
+    }
+
+    fn others_of_warpgroup<'a>(&'a self, warp: &'a Warp) -> impl Iterator<Item = &'a Warp> {
+        let group = |other: &&Warp| other.cta == warp.cta && other.index / WARPS == warp.index / WARPS;
+        self.warps.iter().filter(group).filter(|other| other.index != warp.index && other.live != 0)
+    }
+
+    /// A warp has executed a `setmaxnreg` before, and its warpgroup has not synchronised since. A note: kernels of Triton leave it at that.
+    fn since_the_last(&self, w: usize, this: Resized) -> Option<Diagnostic> {
+        let warp = &self.warps[w];
         let before = warp.register_counts.last()?;
         let unknown = |other: &&Warp| {
-            let theirs = other.register_counts.get(n - 1);
+            let theirs = other.register_counts.get(warp.register_counts.len() - 1);
             theirs.is_none_or(|it| !warp.has_heard_of(other.actor, it.epoch))
         };
-        let other = others().find(unknown)?;
+        let other = self.others_of_warpgroup(warp).find(unknown)?;
         let mut diagnostic = self.problem(
             CODE,
             this.site,
@@ -176,6 +183,7 @@ impl Cluster<'_> {
             "After a setmaxnreg, all warps of the warpgroup synchronise explicitly before they execute another one (PTX ISA, setmaxnreg).",
             "Put a barrier of the warpgroup between the two: bar.sync with a number of its own, and 128 threads.".into(),
         );
+        diagnostic.severity = Severity::Note;
         diagnostic.labels.push(self.label(before.site, "the one before; nothing orders all four warps behind it"));
         Some(diagnostic)
     }

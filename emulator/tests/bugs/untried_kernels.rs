@@ -425,3 +425,54 @@ END:";
 
 /// What that gives.
 pub const SPACES_SEEN: u32 = 1 + 4 + 16 + 64 + 128;
+
+/// One warp makes a map in turn for each of two boxes, and loads through it: the first copy is over before the map changes.
+pub const MADE_TWICE: &str = "\
+@%p0 mbarrier.init.shared::cta.b64 [bar_a], 1;
+bar.warp.sync -1;
+add.s64 %rd5, %rd0, 4096;
+shl.b32 %r4, %r0, 2;
+cvt.u64.u32 %rd3, %r4;
+add.s64 %rd3, %rd2, %rd3;
+ld.b32 %r5, [%rd3];
+mov.u32 %r6, tile;
+add.u32 %r7, %r6, %r4;
+st.shared.b32 [%r7+4096], %r5;
+add.u32 %r8, %r6, 4096;
+mov.u32 %r9, 0;
+mov.u64 %rd4, %rd1;
+NEXT:
+bar.warp.sync -1;
+@%p0 tensormap.replace.tile.global_address.shared::cta.b1024.b64 [tile+4096], %rd4; // @address
+bar.warp.sync -1;
+tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.cta.sync.aligned [%rd5], [%r8], 128; // @publish
+fence.proxy.tensormap::generic.acquire.cta [%rd5], 128; // @acquire
+@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar_a], 1024;
+@%p0 cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes [tile], [%rd5, {0, 0}], [bar_a]; // @copy
+WAIT:
+mbarrier.try_wait.parity.shared::cta.b64 %p3, [bar_a], %r9; // @wait
+@!%p3 bra WAIT;
+ld.shared.u32 %r10, [%r7];
+shl.b32 %r11, %r9, 7;
+add.u32 %r11, %r11, %r4;
+cvt.u64.u32 %rd6, %r11;
+add.s64 %rd6, %rd6, %rd0;
+st.global.u32 [%rd6], %r10;
+fence.proxy.async.shared::cta; // @pf
+add.s64 %rd4, %rd4, 1024;
+add.u32 %r9, %r9, 1;
+setp.lt.u32 %p4, %r9, 2;
+@%p4 bra NEXT;
+END:";
+
+/// A CTA allocates tensor memory twice.
+pub const ALLOCATED_TWICE: &str = "\
+tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot], 64; // @one
+tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [response], 32; // @two
+tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;
+bar.warp.sync -1;
+ld.shared.b32 %r3, [slot];
+ld.shared.b32 %r4, [response];
+tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r4, 32; // @free
+tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r3, 64; // @free2
+END:";
