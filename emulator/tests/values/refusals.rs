@@ -361,7 +361,7 @@ fn a_refusal_names_the_nearest_form() {
         cp.async.bulk.tensor.2d.shared::cta.global.im2col.mbarrier::complete_tx::bytes
             The nearest form that is modelled: `cp.async.bulk.tensor.2d.shared::cta.global.mbarrier::complete_tx::bytes`. `emulate --list-instructions` lists all.
         cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.s64
-            The nearest form that is modelled: `cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes`. `emulate --list-instructions` lists all.
+            The nearest form that is modelled: `cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.s32`. `emulate --list-instructions` lists all.
         cvt.rs.bf16x2.f32
             The nearest form that is modelled: `cvt.f32.bf16`. `emulate --list-instructions` lists all.
         cvt.rn.e4m3x2.f32
