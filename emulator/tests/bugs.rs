@@ -43,8 +43,10 @@ mod untried_kernels;
 mod words;
 
 /// Cases that are not judged as they should be, and what is said instead. A case that begins to be judged as it should must leave.
-const MISSES: &[(&str, &str)] =
-    &[("10a", "nothing: shared addresses are swizzled as they are, in the TMA engine and in the tensor core")];
+const MISSES: &[(&str, &str)] = &[
+    ("10a", "nothing: shared addresses are swizzled as they are, in the TMA engine and in the tensor core"),
+    ("u56", "nothing: of two reductions of one place, the last one is remembered alone, and it is the reader's own"),
+];
 
 /// Adversarial schedules on which the kernels without bugs must be clean.
 const SCHEDULES: u64 = 8;

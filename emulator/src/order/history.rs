@@ -13,7 +13,7 @@ struct Entry<P> {
 
 /// The last write of each place and the reads since then. Before a strong write, also what races with others than it does: the
 /// accesses of other [classes](Stamp::class). Reads of the same place lie in the order of their accesses; a place has one write
-/// of a class at most, but for a few strong ones that are not ordered.
+/// of a class at most.
 #[derive(Clone, Debug)]
 pub(super) struct History<P>(Vec<Entry<P>>);
 
@@ -25,9 +25,6 @@ impl<P> Default for History<P> {
 
 /// Which earlier accesses are asked about.
 pub(super) type Sort<'a> = &'a dyn Fn(&Stamp) -> bool;
-
-/// Strong writes of one place that are remembered beside the last of them.
-const MOST_BESIDE: usize = 2;
 
 /// So many entries are looked at for one of the same access, to join: the parts of an access follow each other closely.
 const NEAR: usize = 4;
@@ -101,7 +98,6 @@ impl<P: Places> History<P> {
         if let [only] = &mut self.0[..]
             && only.places.within(places)
             && access.stamp.covers(&only.stamp)
-            && !only.stays_beside(access)
         {
             let races = access.races(&only.stamp).filter(|_| !only.is_read_before_fence(access));
             let found = races.map(|reason| only.hit(reason, only.places));
@@ -111,26 +107,17 @@ impl<P: Places> History<P> {
         }
         let found = self.conflict(places, access, |_| true);
         let mut empty = Empty::default();
-        let beside = |entry: &Entry<P>| !entry.places.shared(places).is_empty() && entry.stays_beside(access);
-        // Of many, the last few are enough: who has waited for none of the others has not waited for them, either.
-        let mut crowd = self.0.iter().filter(|entry| beside(entry)).count().saturating_sub(MOST_BESIDE);
-        let mut kept = false;
         let mut n = 0;
         while let Some(entry) = self.0.get(n) {
-            let stays = beside(entry) && crowd == 0;
-            kept |= stays;
-            if beside(entry) {
-                crowd = crowd.saturating_sub(1);
-            }
-            if !stays && !entry.places.shared(places).is_empty() && access.stamp.covers(&entry.stamp) {
+            if !entry.places.shared(places).is_empty() && access.stamp.covers(&entry.stamp) {
                 access.replaces(&entry.stamp, entry.writes);
                 n = self.take_from(n, places, &mut empty);
             }
             n += 1;
         }
+        // Where among the others a write lies does not matter.
         if !self.join(new) {
-            // The last of several stands last.
-            match empty.first.filter(|_| !kept) {
+            match empty.first {
                 Some(n) => {
                     self.0[n] = new;
                     empty.count -= 1;
@@ -409,11 +396,6 @@ impl History<Rectangle> {
 }
 
 impl<P: Places> Entry<P> {
-    /// It is a strong write of somebody else, and a strong write that comes now does not come after it.
-    fn stays_beside(&self, access: &Access) -> bool {
-        self.writes && access.stamp.stands_beside(&self.stamp) && access.unordered(&self.stamp).is_some()
-    }
-
     /// It is a load whose bytes the asynchronous proxy may overwrite, whatever else is known: a proxy fence lies between.
     fn is_read_before_fence(&self, access: &Access) -> bool {
         !self.writes && access.has_fenced(&self.stamp)

@@ -31,16 +31,6 @@ impl Stamp {
         self.covers_all() || self.class() == other.class()
     }
 
-    /// Whether this strong write leaves an earlier one to be remembered beside it, if it does not come after that: an access that comes after the
-    /// later of the two need not come after the earlier one (PTX ISA 8.9.5).
-    pub(super) fn stands_beside(&self, other: &Stamp) -> bool {
-        self.strength != Strength::Weak && other.strength != Strength::Weak && self.actor_of() != other.actor_of()
-    }
-
-    fn actor_of(&self) -> (u32, ActorId) {
-        (self.cluster, self.actor)
-    }
-
     /// Whether that is so of any other.
     pub(super) fn covers_all(&self) -> bool {
         self.strength == Strength::Weak
