@@ -105,7 +105,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("race-tensor", "two unordered accesses of tensor memory, one of them a write"),
     (
         "register-count",
-        "a setmaxnreg that warps of the warpgroup leave out, or whose number does not lie on its side of what the warp has",
+        "a setmaxnreg that warps of the warpgroup leave out, or whose number does not lie on its side of what the warp has (a note of one before          which the warpgroup has not synchronised since the one before)",
     ),
     (
         "remote-use-outlives-cta",
@@ -119,7 +119,10 @@ pub const CODES: &[(&str, &str)] = &[
         "a tile is read with another swizzle than it was loaded with (a note if it was loaded without one)",
     ),
     ("tensor-address", "an address in tensor memory outside of the allocation or of the warp's reach"),
-    ("tensor-columns", "a number of columns that tcgen05.alloc does not take"),
+    (
+        "tensor-columns",
+        "a number of columns that tcgen05.alloc does not take (a note if it is more than that of the allocation before)",
+    ),
     ("tensor-coordinate", "a box that does not begin on 16 bytes, or is stored from a negative coordinate on"),
     ("tensor-free-mismatch", "tcgen05.dealloc of something that tcgen05.alloc did not give"),
     ("tensor-freed-in-use", "tensor memory freed while it may still be used"),

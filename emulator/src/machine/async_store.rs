@@ -73,7 +73,7 @@ impl Cluster<'_> {
                 bytes: total,
                 extent: total,
                 data: Some(data),
-                update: op.update,
+                update: op.update.map(|update| (update, total)),
                 fill_nan: false,
                 blank: false,
                 order: self.warps[w].starts(),

@@ -281,7 +281,7 @@ impl<'a> Chip<'a> {
                 let writers = (0..MAP_BYTES as u64).step_by(4).filter_map(|n| self.tracker.writer(buffer, offset + n));
                 let missing = |by: &Stamp| by.cluster != own && by.epoch > acquired.far(by.cluster, by.actor).0;
                 if let Some(by) = writers.into_iter().find(missing) {
-                    self.cluster(at).map_not_acquired(site, by.site, true);
+                    self.cluster(at).map_not_acquired(site, by.site, true, false);
                 }
             }
             Item::Write(write) => {

@@ -153,6 +153,10 @@ pub struct Cluster<'a> {
     /// The phase of the cluster barrier that is not complete, and what the last complete one told, and when.
     pub cluster_barrier: NamedBarrier,
     pub cluster_known: Views,
+    /// What relaxed arrivals at the cluster barrier tell their own CTA alone, in this phase and in the one that is complete; empty in a
+    /// cluster of one CTA.
+    pub cluster_near: Vec<Views>,
+    pub cluster_known_near: Vec<Views>,
     pub cluster_time: u64,
     /// What strong stores to shared memory published.
     pub published: super::atomics::Published,
@@ -259,6 +263,8 @@ impl<'a> Cluster<'a> {
             responses: Vec::new(),
             cluster_barrier: NamedBarrier::default(),
             cluster_known: Views::default(),
+            cluster_near: Vec::new(),
+            cluster_known_near: Vec::new(),
             cluster_time: 0,
             published: Default::default(),
             record: Record::new(s.options.timing_only),
@@ -317,6 +323,7 @@ impl<'a> Cluster<'a> {
                 tensor_shadow: if timing_only { Shadow::off() } else { Shadow::default() },
                 upper_shadow: None,
                 tensor_relinquished: false,
+                last_columns: None,
                 refused: None,
                 collector: Default::default(),
                 spare_registers: 0,
@@ -401,6 +408,7 @@ impl<'a> Cluster<'a> {
                 loaded_chunks: Default::default(),
                 origins: FxHashMap::default(),
                 passed: Vec::new(),
+                unheeded: Vec::new(),
                 polls: 0,
                 most_registers: kernel.max_registers.unwrap_or(0).next_multiple_of(8),
                 register_counts: Vec::new(),

@@ -97,8 +97,10 @@ impl Cluster<'_> {
             TmaKind::Load | TmaKind::Forward => {
                 for slot in copy.shared.iter().filter(|_| !timing_only) {
                     let shared = &mut self.ctas[slot.cta].shared;
-                    if let Some(update) = copy.update {
-                        combine(shared, slot.offset as usize, copy.bytes as usize, &data, update);
+                    if let Some((update, size)) = copy.update {
+                        for at in (0..copy.bytes).step_by(size as usize) {
+                            combine(shared, (slot.offset + at) as usize, (&data, at as usize), size as usize, update);
+                        }
                     } else if blank {
                         shared.write_blank(slot.offset as usize, copy.extent as usize);
                     } else if direct {
@@ -195,10 +197,11 @@ impl Cluster<'_> {
     }
 }
 
-/// `red.async` takes effect on one value.
-fn combine(shared: &mut Memory, at: usize, bytes: usize, data: &Memory, update: Update) {
-    let ((old, defined), (new, _)) = (shared.load(at, bytes), data.load(0, bytes));
-    let blank = shared.any_blank(at, bytes) || data.any_blank(0, bytes);
+/// `red.async` and `cp.reduce.async.bulk` take effect on one value, so many bytes of it.
+fn combine(shared: &mut Memory, at: usize, (data, from): (&Memory, usize), bytes: usize, update: Update) {
+    let ((old, old_defined), (new, new_defined)) = (shared.load(at, bytes), data.load(from, bytes));
+    let defined = old_defined && new_defined;
+    let blank = shared.any_blank(at, bytes) || data.any_blank(from, bytes);
     let low = u64::MAX >> (64 - 8 * bytes);
     shared.store(at, bytes, (update(old as u64, new as u64, 0) & low).into(), defined);
     if blank {

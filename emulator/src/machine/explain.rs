@@ -261,7 +261,8 @@ impl Cluster<'_> {
         if is_mma(second) || is_mma(first) {
             let (mma, store) = if is_mma(second) { (second, first) } else { (first, second) };
             if is_mma(second) && !race.late || race.unwritten {
-                let cure = self.cure_of_copy(race, false).unwrap_or_else(|| {
+                let cure = self.cure_of_unheeded(race).or_else(|| self.cure_of_copy(race, false));
+                let cure = cure.unwrap_or_else(|| {
                     Cure::new(
                         "Stores of other warps happen before an MMA only through synchronisation with the thread that issues it, by a \
                          CTA barrier or an mbarrier (PTX ISA 8.9.4, 8.9.5).",
@@ -312,7 +313,8 @@ impl Cluster<'_> {
             return self.explain_same_value(race, name.clone());
         }
         let verb = |writes| if writes { "writes" } else { "reads" };
-        let cure = self.relaxed_cluster_barrier(race).or_else(|| self.mixed_barrier(race));
+        let cure = self.cure_of_unheeded(race).or_else(|| self.relaxed_cluster_barrier(race));
+        let cure = cure.or_else(|| self.mixed_barrier(race));
         let cure = cure.or_else(|| self.cure_of_copy(race, false));
         let cure = cure.or_else(|| self.cure_of_words(first, second)).unwrap_or_else(|| {
             let are_warps = [first, second].iter().all(|&s| matches!(self.kind(s), Some(ActorKind::Warp(_))));

@@ -9,6 +9,8 @@ use crate::order::Views;
 pub struct Halves {
     /// What a relaxed operation tells others: what was known at the last fence.
     pub at_fence: Views,
+    /// What was known at the last fence at the scope of the cluster, or a wider one: other CTAs are told no more (PTX ISA 8.5, 8.6).
+    pub at_cluster_fence: Views,
     /// What was known at the last fence at GPU scope.
     pub at_gpu_fence: Views,
     /// What relaxed accesses and waits have seen: known after the next fence.
@@ -19,7 +21,7 @@ pub struct Halves {
 
 impl Halves {
     fn is_empty(&self) -> bool {
-        [&self.at_fence, &self.at_gpu_fence, &self.unacquired, &self.unacquired_far]
+        [&self.at_fence, &self.at_cluster_fence, &self.at_gpu_fence, &self.unacquired, &self.unacquired_far]
             .iter()
             .all(|views| views.is_empty())
     }
@@ -34,6 +36,7 @@ impl Halves {
 
     pub fn join(&mut self, other: &Halves) {
         self.at_fence.join(&other.at_fence);
+        self.at_cluster_fence.join(&other.at_cluster_fence);
         self.at_gpu_fence.join(&other.at_gpu_fence);
         self.unacquired.join(&other.unacquired);
         self.unacquired_far.join(&other.unacquired_far);

@@ -97,8 +97,12 @@ impl Cluster<'_> {
         // Who goes round a loop for ever waits for nobody.
         let endless = blocked.iter().find(|b| b.state == State::Ready && self.endless(b.warp).is_some());
         let between = blocked.iter().find(|b| matches!(b.state, State::TensorAlloc { .. }) && self.is_in_ring());
-        let odd =
-            between.or(endless).or_else(|| self.wrong_by_itself(&blocked)).or_else(|| self.counts_too_many(&blocked));
+        let alone = blocked.iter().find(|b| self.allocates_alone(&blocked, b));
+        let odd = between
+            .or(alone)
+            .or(endless)
+            .or_else(|| self.wrong_by_itself(&blocked))
+            .or_else(|| self.counts_too_many(&blocked));
         // Of those that wait for each other where nothing has come yet, the ring is told all the same.
         let mut fresh_ring = None;
         let odd = odd.or_else(|| {
@@ -138,11 +142,7 @@ impl Cluster<'_> {
             State::TensorAlloc { pair: Some(_) }
                 if self.ctas[self.warps[root.warp].cta ^ 1].tensor.held().is_empty() =>
             {
-                self.hang(
-                    root.site,
-                    format!("tcgen05.alloc of {} waits for the other CTA of its pair", self.warp_name(root.warp)),
-                    "With cta_group::2, let one warp of each CTA of the pair execute tcgen05.alloc.".into(),
-                )
+                self.stuck_without_peer(root)
             }
             State::ClusterBarrier => {
                 let arrived: u32 = self.warps.iter().map(|w| (w.cluster_arrived & w.live).count_ones()).sum();

@@ -4,7 +4,9 @@ use super::cluster::Cluster;
 use super::grant::Wanted;
 use super::hang::Blocked;
 use super::names::counted;
+use super::warp::State;
 use crate::diagnostic::Diagnostic;
+use crate::program::op::{Inst, Op};
 
 impl Cluster<'_> {
     /// What this cluster waits for, and what comes of that.
@@ -47,6 +49,32 @@ impl Cluster<'_> {
         };
         let mut d = self.hang(root.site, title, help.into());
         d.labels = vec![self.label(root.site, format!("{} waits for tensor memory", self.warp_name(root.warp)))];
+        d
+    }
+
+    /// It waits in a `tcgen05.alloc` of a pair, and nobody of the other CTA comes to one: those who wait there wait for something else.
+    pub fn allocates_alone(&self, blocked: &[Blocked], waiter: &Blocked) -> bool {
+        let State::TensorAlloc { pair: Some(_) } = waiter.state else { return false };
+        let peer = self.warps[waiter.warp].cta ^ 1;
+        let allocs = |inst: &&Inst| matches!(inst.op, Op::TensorAlloc { .. });
+        let sites: Vec<u32> = self.kernel.code.iter().filter(allocs).map(|inst| inst.site).collect();
+        let comes = |other: &Blocked| {
+            let there = matches!(other.state, State::TensorAlloc { .. });
+            self.warps[other.warp].cta == peer && (there || self.leads_to(other, &sites).is_some())
+        };
+        self.ctas[peer].tensor.held().is_empty() && !blocked.iter().any(comes)
+    }
+
+    /// A warp waits in the `tcgen05.alloc` of a pair for the other CTA.
+    pub fn stuck_without_peer(&self, root: &Blocked) -> Diagnostic {
+        let mut d = self.hang(
+            root.site,
+            format!("tcgen05.alloc of {} waits for the other CTA of its pair", self.warp_name(root.warp)),
+            "With cta_group::2, let one warp of each CTA of the pair execute tcgen05.alloc.".into(),
+        );
+        d.rule =
+            "With cta_group::2, one warp from each of the peer CTAs allocates, collectively (PTX ISA, tcgen05.alloc)."
+                .into();
         d
     }
 }

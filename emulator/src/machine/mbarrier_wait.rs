@@ -4,6 +4,7 @@ use super::cluster::{Cluster, Stop};
 use super::mbarrier::{Passing, Used};
 use super::scopes::Order;
 use super::state::{At, Span};
+use super::unheeded::Unheeded;
 use super::warp::{Fragment, Passed, State};
 use crate::diagnostic::Severity;
 use crate::program::op::{Op, Reg};
@@ -59,7 +60,11 @@ impl Cluster<'_> {
             self.warps[w].fragments[f].state = State::Mbarrier { barrier, parity, p, mask, since: now, order };
         } else {
             // `test_wait`, or a `try_wait` that reached its time limit.
-            match self.spins_and_is_read(w, f) {
+            let (spins, read) = self.spins_and_is_read(w, f);
+            if !spins {
+                self.goes_on_unheeding(w, Unheeded { barrier, site, unread: !read });
+            }
+            match (spins, read) {
                 (_, false) => self.wait_unread(site, barrier),
                 (spins, _) if !spins => self.record.depends_on_timing(site, Timing::Polled),
                 _ => {}
@@ -89,9 +94,11 @@ impl Cluster<'_> {
         let once = all.filter(once).min_by_key(|(.., wait)| wait.3);
         let Some((w, f, (barrier, p, mask, since))) = once else { return false };
         let site = self.site(w, f);
-        if !self.spins_and_is_read(w, f).1 {
+        let unread = !self.spins_and_is_read(w, f).1;
+        if unread {
             self.wait_unread(site, barrier);
         }
+        self.goes_on_unheeding(w, Unheeded { barrier, site, unread });
         self.record.depends_on_timing(site, Timing::Polled);
         self.polls += 1;
         let warp = &mut self.warps[w];
@@ -182,6 +189,7 @@ impl Cluster<'_> {
         self.overtaken(barrier);
         let warp = &mut self.warps[w];
         warp.passed.retain(|passed| passed.barrier != barrier);
+        warp.unheeded.retain(|unheeded| unheeded.barrier != barrier);
         warp.passed.push(Passed { barrier, site, parity, phase, fresh, again, lost });
         let (actor, id) = (Actor::Warp(warp.index), self.barrier_id(barrier));
         let home = self.warps[w].cta;
@@ -197,6 +205,7 @@ impl Cluster<'_> {
         let State::Mbarrier { barrier, p, mask, .. } = self.warps[w].fragments[f].state else { return };
         let site = self.site(w, f);
         self.wait_unread(site, barrier);
+        self.goes_on_unheeding(w, Unheeded { barrier, site, unread: true });
         let warp = &mut self.warps[w];
         self.barriers[barrier as usize].used(Used { warp: w, epoch: warp.epoch, site });
         warp.registers.write_pred(p, mask, u32::MAX);

@@ -10,7 +10,7 @@ use crate::tensor_map::Element;
 
 /// What becomes of an element: what a scalar operation would make of it. Sums of F32_FTZ flush subnormals, those of FP32 keep them;
 /// −0 is less than +0; a NaN that comes of none is 0x7FFF… (measured on an H200, silicon/reduce).
-fn function(how: Reduction, element: Element) -> Update {
+pub fn function(how: Reduction, element: Element) -> Update {
     use Element::{Bf16, F16, F32, F32Ftz, F64, S32, S64};
     use Reduction::{Add, And, Dec, Inc, Max, Min, Or, Xor};
     match (how, element) {

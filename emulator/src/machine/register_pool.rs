@@ -16,6 +16,27 @@ const CODE: &str = "register-count";
 /// Warps of a warpgroup.
 const WARPS: u32 = 4;
 
+/// A `setmaxnreg` that a warp has executed.
+#[derive(Clone, Copy, Debug)]
+pub struct Resized {
+    count: u32,
+    /// It is `.inc`.
+    more: bool,
+    site: u32,
+    /// The warp's epoch then: who has heard of it knows that it was executed.
+    epoch: u32,
+}
+
+impl Resized {
+    fn what(&self) -> (u32, bool) {
+        (self.count, self.more)
+    }
+}
+
+fn way(more: bool) -> &'static str {
+    if more { "inc" } else { "dec" }
+}
+
 impl Cluster<'_> {
     /// Without `.maxnreg`, or `.minnctapersm` and a size of block, the assembler does not know how many registers a thread begins with, and
     /// passes it over (ptxas 13.5 says so).
@@ -24,6 +45,13 @@ impl Cluster<'_> {
         self.whole_warp(w, mask, site)?;
         if self.kernel.max_registers.is_none() {
             return Ok(());
+        }
+        let this = Resized { count, more, site, epoch: self.warps[w].epoch };
+        if let Some(wrong) = self.against_warpgroup(w, this) {
+            return Err(Some(Box::new(wrong)));
+        }
+        if let Some(note) = self.since_the_last(w, this) {
+            self.findings.add(note);
         }
         let (c, has) = (self.warps[w].cta, self.warps[w].most_registers);
         let order = has.cmp(&count);
@@ -39,13 +67,13 @@ impl Cluster<'_> {
             }
             *spare -= lacks;
             self.warps[w].most_registers = has.max(count);
-            self.warps[w].register_counts.push((count, more, site));
+            self.warps[w].register_counts.push(this);
             self.record.add(w, mask, site, What::TakeRegisters { count: lacks as u16 });
             return Ok(());
         }
         *spare += has.saturating_sub(count);
         self.warps[w].most_registers = has.min(count);
-        self.warps[w].register_counts.push((count, more, site));
+        self.warps[w].register_counts.push(this);
         let given = has.saturating_sub(count) as u16;
         self.record.add(w, mask, site, What::GiveRegisters { count: given });
         let time = self.warps[w].fragments[f].ready_at;
@@ -74,43 +102,90 @@ impl Cluster<'_> {
 
     /// All warps of a warpgroup execute the same `setmaxnreg`s: said at the end of a run.
     pub fn registers_of_warpgroups(&mut self) {
-        let counts =
-            |warp: &Warp| warp.register_counts.iter().map(|&(count, more, _)| (count, more)).collect::<Vec<_>>();
+        let counts = |warp: &Warp| warp.register_counts.iter().map(Resized::what).collect::<Vec<_>>();
         let mut found = Vec::new();
         for group in self.warps.chunk_by(|a, b| a.cta == b.cta && a.index / WARPS == b.index / WARPS) {
             // The first of those that have executed most.
             let Some(most) = group.iter().rev().max_by_key(|warp| warp.register_counts.len()) else { continue };
             let Some(other) = group.iter().find(|warp| counts(warp) != counts(most)) else { continue };
-            let same =
-                most.register_counts.iter().zip(&other.register_counts).take_while(|(a, b)| (a.0, a.1) == (b.0, b.1));
-            let n = same.count();
-            let &(count, more, site) = &most.register_counts[n];
-            let first = group[0].index;
-            let is = |more| if more { "inc" } else { "dec" };
-            let instead = other.register_counts.get(n);
-            let text = match instead {
-                None => "does not".to_string(),
-                Some(&(count, more, _)) => format!("setmaxnreg.{} to {count} instead", is(more)),
-            };
-            let mut diagnostic = self.problem(
-                CODE,
-                site,
-                format!(
-                    "warp {} executes setmaxnreg.{} to {count}, warp {} of its warpgroup {text}",
-                    most.index,
-                    is(more),
-                    other.index
-                ),
-                "The same setmaxnreg is executed by all warps of a warpgroup; otherwise the behaviour is undefined (PTX ISA, setmaxnreg).",
-                format!("Let warps {first} to {} execute it, each in its role if they have several.", first + group.len() as u32 - 1),
-            );
-            diagnostic
-                .labels
-                .extend(instead.map(|&(.., site)| self.label(site, format!("executed by warp {}", other.index))));
+            let same = most.register_counts.iter().zip(&other.register_counts);
+            let n = same.take_while(|(a, b)| a.what() == b.what()).count();
+            let Some(&this) = most.register_counts.get(n) else { continue };
+            let mut diagnostic = self.other_registers(most, this, other, other.register_counts.get(n));
             diagnostic.severity = Severity::Finding;
             found.push(diagnostic);
         }
         found.into_iter().for_each(|diagnostic| self.findings.add(diagnostic));
+    }
+
+    /// A warp executes a `setmaxnreg`, another one of its warpgroup another one or none.
+    fn other_registers(&self, warp: &Warp, this: Resized, other: &Warp, instead: Option<&Resized>) -> Diagnostic {
+        let text = match instead {
+            None => "does not".to_string(),
+            Some(Resized { count, more, .. }) => format!("setmaxnreg.{} to {count} instead", way(*more)),
+        };
+        let first = warp.index / WARPS * WARPS;
+        let last = self.warps.iter().filter(|w| w.cta == warp.cta).map(|w| w.index).max().unwrap_or(first);
+        let mut diagnostic = self.problem(
+            CODE,
+            this.site,
+            format!(
+                "warp {} executes setmaxnreg.{} to {}, warp {} of its warpgroup {text}",
+                warp.index,
+                way(this.more),
+                this.count,
+                other.index
+            ),
+            "The same setmaxnreg is executed by all warps of a warpgroup; otherwise the behaviour is undefined (PTX ISA, setmaxnreg).",
+            format!(
+                "Let warps {first} to {} execute it, each in its role if they have several.",
+                last.min(first + WARPS - 1)
+            ),
+        );
+        let there = instead.map(|it| self.label(it.site, format!("executed by warp {}", other.index)));
+        diagnostic.labels.extend(there);
+        diagnostic
+    }
+
+    /// The `setmaxnreg` that a warp comes to is another one than a warp of its warpgroup has executed.
+    fn against_warpgroup(&self, w: usize, this: Resized) -> Option<Diagnostic> {
+        let warp = &self.warps[w];
+        let theirs = |other: &'_ Warp| other.register_counts.get(warp.register_counts.len()).copied();
+        let differs = |other: &&Warp| theirs(other).is_some_and(|it| it.what() != this.what());
+        let other = self.others_of_warpgroup(warp).find(differs)?;
+        Some(self.other_registers(warp, this, other, theirs(other).as_ref()))
+    }
+
+    fn others_of_warpgroup<'a>(&'a self, warp: &'a Warp) -> impl Iterator<Item = &'a Warp> {
+        let group = |other: &&Warp| other.cta == warp.cta && other.index / WARPS == warp.index / WARPS;
+        self.warps.iter().filter(group).filter(|other| other.index != warp.index && other.live != 0)
+    }
+
+    /// A warp has executed a `setmaxnreg` before, and its warpgroup has not synchronised since. A note: kernels of Triton leave it at that.
+    fn since_the_last(&self, w: usize, this: Resized) -> Option<Diagnostic> {
+        let warp = &self.warps[w];
+        let before = warp.register_counts.last()?;
+        let unknown = |other: &&Warp| {
+            let theirs = other.register_counts.get(warp.register_counts.len() - 1);
+            theirs.is_none_or(|it| !warp.has_heard_of(other.actor, it.epoch))
+        };
+        let other = self.others_of_warpgroup(warp).find(unknown)?;
+        let mut diagnostic = self.problem(
+            CODE,
+            this.site,
+            format!(
+                "warp {} executes setmaxnreg.{} to {}, and does not know that warp {} of its warpgroup has executed the one before",
+                warp.index,
+                way(this.more),
+                this.count,
+                other.index
+            ),
+            "After a setmaxnreg, all warps of the warpgroup synchronise explicitly before they execute another one (PTX ISA, setmaxnreg).",
+            "Put a barrier of the warpgroup between the two: bar.sync with a number of its own, and 128 threads.".into(),
+        );
+        diagnostic.severity = Severity::Note;
+        diagnostic.labels.push(self.label(before.site, "the one before; nothing orders all four warps behind it"));
+        Some(diagnostic)
     }
 
     /// Waits for registers, and of the warps of its CTA that wait for something, too, none would come to where it gives some back: what they
@@ -154,7 +229,7 @@ impl Cluster<'_> {
         let mut all: BTreeMap<(bool, u32, u32), Vec<u32>> = BTreeMap::new();
         for warp in self.warps.iter().filter(|warp| warp.cta == c) {
             let mut has = begin;
-            for &(count, more, site) in &warp.register_counts {
+            for &Resized { count, more, site, .. } in &warp.register_counts {
                 all.entry((more, site, has.abs_diff(count))).or_default().push(warp.index);
                 has = count;
             }

@@ -65,6 +65,8 @@ pub struct Cta {
     /// That of the upper 16 lanes of each quarter, once an accumulator has half of the lanes; the other one is of the lower 16 then.
     pub upper_shadow: Option<Shadow>,
     pub tensor_relinquished: bool,
+    /// Columns and statement of its last allocation of tensor memory.
+    pub last_columns: Option<(u32, u32)>,
     /// One of its warps has seen here that a request of launch control was refused.
     pub refused: Option<(Stamp, u32)>,
     pub collector: super::collector::Buffer,

@@ -159,6 +159,13 @@ impl<'a> Cluster<'a> {
                     }
                 }
             }
+            Op::IsSpace { p, s, space } => {
+                self.is_space(w, mask, *p, *s, *space);
+                self.warps[w].registers.set_defined(Reg::Pred(*p), mask, !undefined);
+                if undefined != 0 {
+                    self.inherit_origin(w, &inst.uses, Reg::Pred(*p), mask, site);
+                }
+            }
             Op::InitFence => {
                 self.warps[w].fragments[f].ready_at += self.costs.fence;
                 self.warps[w].init_fence();

@@ -5,6 +5,7 @@ use super::mbarrier::Used;
 use super::names::{counted, counted_are};
 use super::state::{At, Span};
 use super::warp::{State, lanes};
+use crate::order::Views;
 use crate::program::op::{BarrierVote, Op};
 use crate::protocol::What;
 use crate::report::{Actor, EventKind};
@@ -386,7 +387,14 @@ impl Cluster<'_> {
             // Who has heard of it is told apart from who has heard of earlier ones.
             warp.advance();
             warp.relaxed_arrivals.push((site, warp.epoch, warp.copies.epoch));
-            self.cluster_barrier.views.join(&warp.fenced_release());
+            let near = warp.fenced_release();
+            if self.ctas.len() == 1 {
+                self.cluster_barrier.views.join(&near);
+            } else {
+                self.cluster_barrier.views.join(&warp.fenced_release_beyond());
+                self.cluster_near.resize_with(self.ctas.len(), Views::default);
+                self.cluster_near[warp.cta].join(&near);
+            }
         } else {
             warp.release_to(&mut self.cluster_barrier.views);
         }
@@ -406,8 +414,9 @@ impl Cluster<'_> {
         if self.warps[w].cluster_passed & mask == mask {
             self.warps[w].cluster_passed &= !mask;
             self.record.add(w, mask, site, What::ClusterPassed);
-            let known = self.cluster_known.clone();
-            self.warps[w].views.join(&known);
+            let warp = &mut self.warps[w];
+            warp.views.join(&self.cluster_known);
+            self.cluster_known_near.get(warp.cta).into_iter().for_each(|near| warp.views.join(near));
             let fragment = &mut self.warps[w].fragments[f];
             fragment.ready_at = fragment.ready_at.max(self.cluster_time);
             return Ok(());
@@ -437,6 +446,7 @@ impl Cluster<'_> {
         let time = done.latest + self.costs.cluster_barrier;
         self.record.add(0, 0, done.site, What::ClusterDone);
         self.cluster_known = done.views;
+        self.cluster_known_near = std::mem::take(&mut self.cluster_near);
         self.cluster_time = time;
         self.acted();
         for w in 0..self.warps.len() {
@@ -454,6 +464,7 @@ impl Cluster<'_> {
             }
             if joined {
                 warp.views.join(&self.cluster_known);
+                self.cluster_known_near.get(warp.cta).into_iter().for_each(|near| warp.views.join(near));
             }
         }
         self.lower_horizon(time);

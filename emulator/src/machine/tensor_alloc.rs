@@ -8,6 +8,7 @@ use super::outbox::{Columns, Item};
 use super::state::{At, PairAllocation, Race, Slot, Span};
 use super::tensor::{CELL, COLUMNS, Halves};
 use super::warp::State;
+use crate::diagnostic::Severity;
 use crate::order::Reason;
 use crate::program::RESERVED_SHARED;
 use crate::program::op::Address;
@@ -80,6 +81,7 @@ impl Cluster<'_> {
         self.settle();
         self.record.add(w, mask, site, What::Alloc { columns: columns as u16, pair });
         let allocation = self.ctas[c].tensor.allocate(column, columns, site);
+        self.columns_grow(c, columns, site);
         if pair {
             // What the warp has said before does not tell that it has got them.
             let warp = &mut self.warps[w];
@@ -95,6 +97,25 @@ impl Cluster<'_> {
         self.warps[w].fragments[f].ready_at = end;
         self.trace(c, actor, Span::of_warp(w, time, end), site, || EventKind::TensorAlloc { column, columns });
         Ok(())
+    }
+
+    /// A CTA's allocations should not grow from one to the next. GPUs were not seen to mind: a note.
+    fn columns_grow(&mut self, c: usize, columns: u32, site: u32) {
+        let Some((before, earlier)) =
+            self.ctas[c].last_columns.replace((columns, site)).filter(|last| last.0 < columns)
+        else {
+            return;
+        };
+        let mut diagnostic = self.problem(
+            "tensor-columns",
+            site,
+            format!("tcgen05.alloc gives {columns} columns to a CTA whose allocation before had {before}"),
+            "The number of columns should not increase between two allocations of a CTA (PTX ISA, tcgen05.alloc).",
+            "Allocate the larger part first, or all columns at once.".into(),
+        );
+        diagnostic.severity = Severity::Note;
+        diagnostic.labels.push(self.label(earlier, format!("{before} columns were allocated here")));
+        self.findings.add(diagnostic);
     }
 
     /// `tcgen05.alloc.cta_group::2` is one allocation, by a warp of each CTA of the pair: the first to come waits for the

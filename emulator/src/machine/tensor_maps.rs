@@ -8,7 +8,7 @@ use super::access::{Access, Target};
 use super::cluster::{Cluster, Stop};
 use super::memory::Runs;
 use super::outbox::{Item, Write};
-use super::state::At;
+use super::state::{ActorKind, At};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::order::{Far, Stamp, Views};
 use crate::program::atomic::Scope;
@@ -194,7 +194,12 @@ impl Cluster<'_> {
         let stamp = self.stamp(w, mask, site);
         let warp = &mut self.warps[w];
         let mut known = Views::far_only(warp.views.of_others());
-        known.hb.clone_from(&warp.views.maps);
+        known.maps_near.clone_from(&warp.views.maps_near);
+        if scope == Scope::Cta {
+            known.maps_near.join(&warp.views.maps);
+        } else {
+            known.hb.clone_from(&warp.views.maps);
+        }
         warp.advance();
         for (_, target) in targets {
             let Target::Global { buffer, offset } = target else { continue };
@@ -221,17 +226,26 @@ impl Cluster<'_> {
             }
         }
         let writers = (0..MAP_BYTES as u64).step_by(4).filter_map(|at| self.tracker.writer(buffer, offset + at));
-        let missing = writers.filter(|by| by.epoch > acquired.hb.get(by.actor)).max_by_key(|by| by.epoch);
+        // At `.cta` scope, a fence counts between threads of one CTA (PTX ISA 8.5, membar, fence).
+        let near = |by: &Stamp| match self.actors.get(by.actor as usize) {
+            Some(ActorKind::Warp(other)) => self.warps[*other as usize].cta == warp.cta,
+            _ => false,
+        };
+        let covered = |by: &Stamp, wide: u32, narrow: u32| by.epoch <= if near(by) { wide.max(narrow) } else { wide };
+        let unacquired = |by: &Stamp| !covered(by, acquired.hb.get(by.actor), acquired.maps_near.get(by.actor));
+        let missing = writers.filter(unacquired).max_by_key(|by| by.epoch);
         // What is not even ordered is a race, and found as one.
         if let Some(by) = missing.filter(|by| by.epoch <= warp.views.hb.get(by.actor) || by.actor == stamp.actor) {
-            let released = by.epoch <= warp.views.maps.get(by.actor);
-            self.map_not_acquired(site, by.site, released);
+            let released = covered(&by, warp.views.maps.get(by.actor), warp.views.maps_near.get(by.actor));
+            let apart = !near(&by);
+            self.map_not_acquired(site, by.site, released, apart);
         }
         acquired.of_others()
     }
 
     /// A copy uses a tensor map without the fences that belong between.
-    pub fn map_not_acquired(&mut self, site: u32, written: u32, released: bool) {
+    /// `apart`: the writer is in another CTA, and fences at `.cta` scope do not count.
+    pub fn map_not_acquired(&mut self, site: u32, written: u32, released: bool, apart: bool) {
         let (missing, help) = if released {
             (
                 "acquire",
@@ -245,9 +259,10 @@ impl Cluster<'_> {
                  it tells others of the map; the copy's CTA then acquires it.",
             )
         };
+        let wide = if apart { " at .cluster scope or a wider one" } else { "" };
         let labels = vec![
             self.label(site, "this copy uses the tensor map"),
-            self.label(written, format!("the map was written here; no {missing} fence for tensor maps follows")),
+            self.label(written, format!("the map was written here; no {missing} fence for tensor maps{wide} follows")),
         ];
         self.findings.add(Diagnostic {
             code: "tensor-map-not-acquired",

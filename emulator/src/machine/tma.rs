@@ -5,6 +5,7 @@
 
 use super::bounding_box::Rows;
 use super::cluster::{Cluster, Stop};
+use super::reduction::function;
 use super::slices::Tile;
 use super::state::{At, Pending, Race, RaceMemory, Slot, Span};
 use super::tma_places::GlobalSide;
@@ -44,8 +45,8 @@ pub struct Copy {
     pub extent: u32,
     /// What was read.
     pub data: Option<Memory>,
-    /// What `red.async` makes of the destination and the data.
-    pub update: Option<Update>,
+    /// What a reduction makes of the destination and the data, value by value, and the bytes of one.
+    pub update: Option<(Update, u32)>,
     pub fill_nan: bool,
     /// It moves no data: its destination becomes blank.
     pub blank: bool,
@@ -149,6 +150,8 @@ impl Cluster<'_> {
         }
         for (n, &slot) in shared.iter().enumerate() {
             let stamp = if load { self.barriers[barriers[n] as usize].stamp(site, self.index) } else { reads };
+            // In shared memory, too, a reduction is relaxed, at the scope of the GPU (PTX ISA, cp.reduce.async.bulk).
+            let stamp = if op.combines.is_some() { Stamp { strength: Strength::Gpu, ..stamp } } else { stamp };
             if rows.iter().all(Rows::dense) {
                 self.check_shared(w, slot, bytes, stamp, load);
                 continue;
@@ -173,7 +176,7 @@ impl Cluster<'_> {
             self.touch_shared(w, from, bytes, reads, false);
             self.copy_reads(barriers[0], from.cta, site);
         }
-        if load && rows.iter().all(Rows::dense) {
+        if load && op.combines.is_none() && rows.iter().all(Rows::dense) {
             let source = self.source_of(&rows, from);
             for (&barrier, &slot) in barriers.iter().zip(&shared) {
                 self.check_copies_apart(barrier, slot, extent, source, site);
@@ -205,7 +208,7 @@ impl Cluster<'_> {
             bytes,
             extent,
             data: None,
-            update: None,
+            update: op.combines.map(|how| (function(how, element), element.bytes())),
             fill_nan,
             blank: false,
             order: self.warps[w].starts(),

@@ -391,12 +391,14 @@ pub struct Warp {
     /// Why a register holds no defined value (index into the run's origins).
     pub origins: FxHashMap<Reg, u32>,
     pub passed: Vec<Passed>,
+    /// Waits that said no, and behind which it went on; the last of each mbarrier.
+    pub unheeded: Vec<super::unheeded::Unheeded>,
     /// Waits in a row that did not succeed.
     pub polls: u64,
     /// Registers that each of its threads may have, if `.maxnreg` says how many it began with.
     pub most_registers: u32,
-    /// Its `setmaxnreg`s: number, whether it is `.inc`, statement.
-    pub register_counts: Vec<(u32, bool, u32)>,
+    /// Its `setmaxnreg`s, in order.
+    pub register_counts: Vec<super::register_pool::Resized>,
     /// The last strong access of global memory that brought what it had brought before and changed nothing, or the last wait that
     /// did not succeed: its statement, and when.
     pub asks: Option<(u32, u64)>,
@@ -481,7 +483,18 @@ impl Warp {
 
     /// What a relaxed operation tells others.
     pub fn fenced_release(&mut self) -> Views {
-        let mut views = self.halves.at_fence.clone();
+        self.told_relaxed(self.halves.at_fence.clone())
+    }
+
+    /// The same, told to threads of other CTAs.
+    pub fn fenced_release_beyond(&mut self) -> Views {
+        self.told_relaxed(self.halves.at_cluster_fence.clone())
+    }
+
+    fn told_relaxed(&self, mut views: Views) -> Views {
+        // Loads that a proxy fence follows are over: the asynchronous proxy may overwrite what they have read (the example of
+        // clusterlaunchcontrol.try_cancel in the PTX ISA hands its response back so).
+        views.fenced.join(&self.views.fenced);
         views.inits.clone_from(&self.views.inits);
         views.order = self.views.before_now();
         views
@@ -508,6 +521,9 @@ impl Warp {
     pub fn release_fence(&mut self, scope: Scope) {
         self.fences.release(scope, &self.views);
         self.halves.at_fence = self.release();
+        if scope >= Scope::Cluster {
+            self.halves.at_cluster_fence = self.halves.at_fence.clone();
+        }
         if scope == Scope::Gpu {
             self.halves.at_gpu_fence = self.halves.at_fence.clone();
         }
@@ -542,7 +558,8 @@ impl Warp {
     /// A release fence for tensor maps, by these lanes: who acquires the map may use what happened before.
     pub fn map_release(&mut self, mask: u32, scope: Scope) {
         let known = self.known_to(mask);
-        self.views.maps.join(&known);
+        let maps = if scope == Scope::Cta { &mut self.views.maps_near } else { &mut self.views.maps };
+        maps.join(&known);
         self.fence(scope);
     }
 

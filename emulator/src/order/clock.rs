@@ -141,6 +141,8 @@ pub struct Views {
     /// The accesses among them that a release fence for tensor maps has covered: `tensormap.cp_fenceproxy`, or
     /// `fence.proxy.tensormap::generic.release`.
     pub maps: Clock,
+    /// Those that such a fence at `.cta` scope has covered: it tells threads of its CTA alone.
+    pub maps_near: Clock,
     /// Accesses of tensor memory that a `tcgen05.fence::before_thread_sync` (or a commit, which implies one) has put before
     /// the synchronisation through which they became known.
     pub before: Clock,
@@ -251,6 +253,7 @@ impl Views {
             fenced: self.fenced.clone(),
             fenced_global: self.fenced_global.clone(),
             maps: self.maps.clone(),
+            maps_near: self.maps_near.clone(),
             before: self.before.clone(),
             after: Clock::default(),
             inits: self.inits.clone(),
@@ -267,6 +270,7 @@ impl Views {
         self.fenced.join(&other.fenced);
         self.fenced_global.join(&other.fenced_global);
         self.maps.join(&other.maps);
+        self.maps_near.join(&other.maps_near);
         self.before.join(&other.before);
         self.inits.join(&other.inits);
         self.order.join(&other.order);

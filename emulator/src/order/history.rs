@@ -99,7 +99,8 @@ impl<P: Places> History<P> {
             && only.places.within(places)
             && access.stamp.covers(&only.stamp)
         {
-            let found = access.races(&only.stamp).map(|reason| only.hit(reason, only.places));
+            let races = access.races(&only.stamp).filter(|_| !only.is_read_before_fence(access));
+            let found = races.map(|reason| only.hit(reason, only.places));
             access.replaces(&only.stamp, only.writes);
             *only = new;
             return found;
@@ -137,6 +138,7 @@ impl<P: Places> History<P> {
             if !shared.is_empty()
                 && let Some(reason) = access.races(&entry.stamp)
                 && !self.passed_on(entry, shared, access, reason)
+                && !entry.is_read_before_fence(access)
             {
                 found = Hit::heavier(found, entry.hit(reason, shared));
             }
@@ -394,6 +396,11 @@ impl History<Rectangle> {
 }
 
 impl<P: Places> Entry<P> {
+    /// It is a load whose bytes the asynchronous proxy may overwrite, whatever else is known: a proxy fence lies between.
+    fn is_read_before_fence(&self, access: &Access) -> bool {
+        !self.writes && access.has_fenced(&self.stamp)
+    }
+
     #[inline]
     fn hit(&self, reason: Reason, shared: P) -> Hit {
         Hit { first: self.stamp, first_writes: self.writes, reason, place: shared.first() }

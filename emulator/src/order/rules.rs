@@ -125,6 +125,13 @@ pub const RULES: &[Rule] = &[
         "PTX ISA, barrier.cluster; measured on an H100",
     ),
     rule(
+        "cluster-arrive-behind-narrow-fence",
+        "Accesses, a fence at .cta scope, barrier.cluster.arrive.relaxed.",
+        "barrier.cluster.wait, then accesses by a thread of another CTA.",
+        "Nothing: the fence reaches the own CTA.",
+        "PTX ISA 8.5, 8.6",
+    ),
+    rule(
         "end-of-a-cta",
         "A thread uses shared memory, an mbarrier or tensor memory of another CTA of its cluster, and arrives at a barrier of any kind, \
          also relaxed.",
@@ -222,6 +229,13 @@ pub const RULES: &[Rule] = &[
         "PTX ISA 8.6, 8.9.5; assumption generic-read-then-asynchronous-write",
     ),
     rule(
+        "proxy-fence-and-relaxed",
+        "A load of shared memory, fence.proxy.async, then barrier.cluster.arrive.relaxed or a relaxed arrival at an mbarrier.",
+        "Behind the wait, the asynchronous proxy overwrites the bytes.",
+        "The load comes before the overwrite. Of stores in front of the fence, nothing is told.",
+        "PTX ISA, clusterlaunchcontrol.try_cancel, example",
+    ),
+    rule(
         "asynchronous-write",
         "An asynchronous write that counts on an mbarrier (a bulk load, a response of clusterlaunchcontrol).",
         "A thread waits for the phase that its bytes complete, or has synchronised with one that did.",
@@ -280,6 +294,13 @@ pub const RULES: &[Rule] = &[
         "The other CTA issues a copy with the map.",
         "Nothing for the copy: the acquire fence is for the CTA that executes it.",
         "PTX ISA 9.7.13.4",
+    ),
+    rule(
+        "tensor-map-fence-too-narrow",
+        "A thread writes into a tensor map; its release fence, or the acquire fence of the copy's CTA, is at .cta scope.",
+        "Another CTA's copy uses the map.",
+        "Nothing for the copy: a fence at .cta scope counts between threads of one CTA.",
+        "PTX ISA 8.5, 9.7.13.4",
     ),
     rule(
         "tensor-map-is-another-proxy",

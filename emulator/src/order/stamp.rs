@@ -210,6 +210,12 @@ impl<'a> Access<'a> {
         (known && self.of_two_ctas(first) && !strong_together(first, &self.stamp)).then_some(Reason::TooNarrow)
     }
 
+    /// It goes through the asynchronous proxy to shared memory, and a proxy fence of which it knows follows an earlier generic access.
+    pub(super) fn has_fenced(&self, first: &Stamp) -> bool {
+        let crosses = !first.asynchronous && self.stamp.asynchronous && !self.global && !self.proxyless;
+        crosses && first.cluster == self.stamp.cluster && first.epoch <= self.views.fenced.get(first.actor)
+    }
+
     /// It takes the place of an earlier write.
     #[inline]
     pub(super) fn replaces(&self, first: &Stamp, first_writes: bool) {

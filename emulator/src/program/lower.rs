@@ -58,6 +58,8 @@ pub(super) struct Lowering {
     pub dynamic_align: u32,
     /// The `cta_group` that the kernel's first tcgen05 instruction with one had.
     cta_group: Option<u32>,
+    /// The module's `.version`.
+    pub version: (u32, u32),
     /// The functions whose bodies are being put in place of their calls.
     pub calls: Vec<String>,
     /// The label that `ret` goes to in such a body.
@@ -136,6 +138,7 @@ fn entry(
 ) -> Result<Kernel, Vec<Diagnostic>> {
     let mut errors = Vec::new();
     let mut lowering = Lowering {
+        version: module.version,
         undeclared: Default::default(),
         spellings: FxHashMap::default(),
         plan,

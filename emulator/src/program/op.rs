@@ -337,6 +337,8 @@ pub enum Op {
     ClusterWait { aligned: bool },
     /// `mapa`: the address of the same place in the CTA of a rank
     MapAddress { d: Reg, s: Reg, rank: u16 },
+    /// `isspacep`: whether a generic address lies in this space.
+    IsSpace { p: u16, s: Reg, space: AddressSpace },
     /// `getctarank`
     AddressRank { d: u16, s: Reg },
     /// Hints that change speed only: `prefetch.tensormap`, `griddepcontrol`
@@ -419,6 +421,21 @@ pub enum Op {
     WgmmaWait { pending: u32 },
 }
 
+/// What `isspacep` asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddressSpace {
+    /// Also kernel parameters, whose window lies in that of global memory.
+    Global,
+    Const,
+    Local,
+    /// The shared memory of the own CTA.
+    SharedCta,
+    /// That of any CTA of the cluster.
+    SharedCluster,
+    /// Parameters of the kernel.
+    Param,
+}
+
 /// Operands of a bulk copy.
 #[derive(Debug)]
 pub struct TmaOp {
@@ -436,6 +453,8 @@ pub struct TmaOp {
     pub four_rows: bool,
     /// Bytes of a plain bulk copy.
     pub bytes: Option<u16>,
+    /// What a reduction in shared memory does: the kind is [`TmaKind::Forward`].
+    pub combines: Option<Reduction>,
     /// Type of the elements of a plain reduction.
     pub element: Option<crate::tensor_map::Element>,
     /// The mbarrier of a load.

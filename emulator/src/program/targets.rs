@@ -185,6 +185,8 @@ const NEEDS: &[Need] = &[
     ("mbarrier", "::cta", Gpus::From(80), (7, 8)),
     ("mbarrier", "", Gpus::From(80), (7, 0)),
     ("elect", "", Gpus::From(90), (8, 0)),
+    ("isspacep", "::cluster", Gpus::From(90), (7, 8)),
+    ("isspacep", "param", Gpus::From(70), (7, 7)),
     ("mapa|getctarank|griddepcontrol|barrier.cluster|stmatrix", "", Gpus::From(90), (7, 8)),
     ("setmaxnreg", "", Gpus::Suffixed(90), (8, 0)),
     ("fence.proxy.async|fence.mbarrier_init", "", Gpus::From(90), (8, 0)),

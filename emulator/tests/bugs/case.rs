@@ -24,6 +24,8 @@ pub enum Base {
     Small(u32, u32, &'static str),
     /// The same with so many CTAs in a grid, each a cluster of its own.
     Grid(u32, u32, &'static str),
+    /// So many CTAs in clusters of so many, of one warp each, of which one cluster runs at a time.
+    Clusters(u32, u32, &'static str),
     /// By a warp, with boxes of one row.
     OneRow(&'static str),
 }
@@ -195,7 +197,7 @@ impl Base {
             Base::Quad => edited(common::pair::TEXT, QUAD),
             Base::OneTile => ONE_TILE.into(),
             Base::LaunchControl => LAUNCH_CONTROL.into(),
-            Base::Small(cluster, _, body) => small(cluster, body),
+            Base::Small(cluster, _, body) | Base::Clusters(_, cluster, body) => small(cluster, body),
             Base::Grid(_, _, body) | Base::OneRow(body) => small(1, body),
         }
     }
@@ -218,6 +220,11 @@ impl Base {
             }
             Base::Small(cluster, threads, _) => small_launch(cluster, threads),
             Base::Grid(ctas, threads, _) => Launch { grid: [ctas, 1, 1], ..small_launch(1, threads) },
+            Base::Clusters(ctas, cluster, _) => {
+                let mut launch = Launch { grid: [ctas, 1, 1], ..small_launch(cluster, 32) };
+                launch.attributes.resident_clusters = Some(1);
+                launch
+            }
             Base::OneRow(_) => {
                 let mut launch = small_launch(1, 32);
                 if let Some(Param::TensorMap { map, .. }) = launch.params.last_mut() {

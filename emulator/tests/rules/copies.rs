@@ -93,6 +93,16 @@ pub fn proxies() -> Vec<Case> {
                  fence.proxy.async.shared::cta; // rule\nbar.sync 0;\n@!%warp0 bra END;\n{ARRIVE}\n{LOAD}\n{WAIT}\nEND:"
             ),
         ),
+        order(
+            "proxy-fence-and-relaxed",
+            PAIR,
+            SHARED,
+            format!(
+                "@%first st.shared.u32 [tile], 7;\nfence.proxy.async.shared::cta;\n{INIT}\n@%warp1 ld.shared.u32 %r2, [tile];\n\
+                 fence.proxy.async.shared::cta; // rule\nbarrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.acquire.aligned;\n\
+                 @!%warp0 bra END;\n{ARRIVE}\n{LOAD}\n{WAIT}\nEND:"
+            ),
+        ),
     ]
 }
 
@@ -114,9 +124,9 @@ pub fn maps() -> Vec<Case> {
             "{INIT}\nmov.pred %p3, %first;\nsetp.eq.u32 %p4, %t, 32;\n{MAKE}\n{release}\nbar.sync 0;\n@!%warp1 bra END;\n{acquire}\n{USE}\n{WAIT}\nEND:"
         )
     };
-    let cluster = |acquire: &str| {
+    let cluster = |release: &str, acquire: &str| {
         format!(
-            "{INIT}\nand.pred %p3, %first, %cta0;\nnot.pred %p5, %cta0;\nand.pred %p4, %first, %p5;\n{MAKE}\n{RELEASE}\n\
+            "{INIT}\nand.pred %p3, %first, %cta0;\nnot.pred %p5, %cta0;\nand.pred %p4, %first, %p5;\n{MAKE}\n{release}\n\
              barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n{acquire}\nbarrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n\
              @%cta0 bra END;\n{USE}\n{WAIT}\nEND:"
         )
@@ -134,7 +144,24 @@ pub fn maps() -> Vec<Case> {
         order("tensor-map", PAIR, codes, pair(&marked(RELEASE), ACQUIRE)),
         order("tensor-map", PAIR, codes, pair(RELEASE, &marked(ACQUIRE))),
         order("tensor-map", GRID, codes, grid(&marked(ACQUIRE))),
-        none("tensor-map-of-another-cta", CLUSTER, codes, cluster(&format!("@%cta0 {ACQUIRE} // rule: {ACQUIRE}"))),
+        none(
+            "tensor-map-of-another-cta",
+            CLUSTER,
+            codes,
+            cluster(RELEASE, &format!("@%cta0 {ACQUIRE} // rule: {ACQUIRE}")),
+        ),
+        none(
+            "tensor-map-fence-too-narrow",
+            CLUSTER,
+            codes,
+            cluster(&format!("{} // rule: {RELEASE}", RELEASE.replace("gpu", "cta")), ACQUIRE),
+        ),
+        none(
+            "tensor-map-fence-too-narrow",
+            CLUSTER,
+            codes,
+            cluster(RELEASE, &format!("{} // rule: {ACQUIRE}", ACQUIRE.replace("gpu", "cta"))),
+        ),
         none(
             "tensor-map-is-another-proxy",
             PAIR,

@@ -193,6 +193,15 @@ pub fn barriers() -> Vec<Case> {
                  barrier.cluster.wait.acquire.aligned;",
             ),
         ),
+        none(
+            "cluster-arrive-behind-narrow-fence",
+            CLUSTER,
+            SHARED,
+            across_cluster(
+                "fence.acq_rel.cta; // rule: fence.acq_rel.cluster;\nbarrier.cluster.arrive.relaxed.aligned;\n\
+                 barrier.cluster.wait.acquire.aligned;",
+            ),
+        ),
         // Within a CTA as well.
         none(
             "cluster-arrive-relaxed",

@@ -61,6 +61,8 @@ fn reductions() -> Vec<Row> {
             ));
         }
     }
+    // The same by the TMA engine, on 16 bytes: the first element is read.
+    rows.extend(bulk_reductions());
     // 32 threads add to one value, at once: they do not race with each other.
     let body = format!(
         "@%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 128;\n\
@@ -71,6 +73,45 @@ fn reductions() -> Vec<Row> {
         "setp.eq.u32 %p1, %r98, 0;\n@!%p1 bra SET;\n{BEGIN}st.shared.b32 [smem], 0;\nSET:\nbar.warp.sync 0xffffffff;\nmov.u32 %r80, smem; mov.u32 %r81, bar;\n"
     );
     rows.push(bare(32, &body).around(&begin, "").gives(0, &[496; 32]));
+    rows
+}
+
+/// `cp.reduce.async.bulk` in shared memory: 16 bytes at 64 are combined with those at 0.
+fn bulk_reductions() -> Vec<Row> {
+    let minus = |n: u64| 0u64.wrapping_sub(n) & 0xffff_ffff;
+    let mut rows = Vec::new();
+    for (what, ty, old, operand, new) in [
+        ("add", "u32", 12, 30, 42),
+        ("add", "s32", 12, minus(13), minus(1)),
+        ("add", "u64", 1 << 40, u64::MAX, (1 << 40) - 1),
+        ("min", "u32", minus(1), 3, 3),
+        ("max", "u32", minus(1), 3, minus(1)),
+        ("min", "s32", minus(1), 3, minus(1)),
+        ("max", "s32", minus(1), 3, 3),
+        ("inc", "u32", 7, 7, 0),
+        ("dec", "u32", 0, 7, 7),
+        ("and", "b32", 0b1100, 0b1010, 0b1000),
+        ("or", "b32", 0b1100, 0b1010, 0b1110),
+        ("xor", "b32", 0b1100, 0b1010, 0b0110),
+    ] {
+        let (class, bits, bytes) = if ty == "u64" { ('d', "b64", 8) } else { ('r', "b32", 4) };
+        let fence = "fence.proxy.async.shared::cta;\n";
+        let body = format!(
+            "{fence}mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 16;\n\
+             cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.{what}.{ty} [%r80], [smem+64], 16, [%r81];\n{WAIT}\
+             ld.shared.{bits} %{class}0, [smem+{}];",
+            16 - bytes
+        );
+        let fill = |at: u32, value: u64| -> String {
+            let element =
+                |n| format!("mov.{bits} %{class}1, {value:#x};\nst.shared.{bits} [smem+{}], %{class}1;\n", at + n);
+            (0..16).step_by(bytes).map(|n| element(n as u32)).collect()
+        };
+        let begin = format!("{BEGIN}{}{}", fill(0, old), fill(64, operand));
+        rows.push(
+            one(&body, new).around(&begin, "").without(WAIT, "race-shared").without(fence, "missing-proxy-fence"),
+        );
+    }
     rows
 }
 

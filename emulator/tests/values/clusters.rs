@@ -59,6 +59,20 @@ fn addresses() -> Vec<Row> {
         rank("mov.u32 %r1, smem; getctarank.shared::cluster.u32 %r0, %r1;"),
         rank("mov.u64 %d1, smem; getctarank.shared::cluster.u64 %r0, %d1;"),
         rank("mov.u64 %d1, smem; cvta.shared.u64 %d1, %d1; getctarank.u64 %r0, %d1;"),
+        spaces("global", "%d8", 1),
+        spaces("global", "%d11", 0),
+        spaces("const", "%d8", 0),
+        spaces("local", "%d8", 0),
+        spaces("local", "%d11", 0),
+        spaces("shared", "%d11", 1),
+        spaces("shared", "%d12", 0),
+        spaces("shared::cta", "%d11", 1),
+        spaces("shared::cta", "%d12", 0),
+        spaces("shared::cta", "%d8", 0),
+        spaces("shared::cluster", "%d12", 1),
+        spaces("shared::cluster", "%d8", 0),
+        spaces("param", "%d8", 0),
+        spaces("param::entry", "%d11", 0),
         // Of a generic address: what rank 1 stored there is what is loaded.
         each(1, "st.shared.b32 [smem], %r97; barrier.cluster.arrive; barrier.cluster.wait; mov.u64 %d1, smem; cvta.shared.u64 %d1, %d1; mapa.u64 %d2, %d1, 1; ld.b32 %r0, [%d2];", |_| 1)
             .ctas(4, 4)
@@ -70,6 +84,13 @@ fn addresses() -> Vec<Row> {
             .gives(1, &[0, 2, 2])
             .around("", "barrier.cluster.arrive; barrier.cluster.wait;"),
     ]
+}
+
+/// Whether an address lies in a space: `%d8` is one of `out`, `%d11` of the own shared memory, `%d12` of the other CTA's.
+fn spaces(space: &str, address: &str, lies: u64) -> Row {
+    let begin = "mov.u64 %d11, smem; cvta.shared.u64 %d11, %d11; xor.b32 %r3, %r97, 1; mapa.u64 %d12, %d11, %r3;";
+    let body = format!("isspacep.{space} %p1, {address};\nselp.b32 %r0, 1, 0, %p1;");
+    each(1, &body, move |_| lies).ctas(2, 2).gives(1, &[lies]).around(begin, "")
 }
 
 /// One cluster runs, the others wait: the first takes over the place of each, and then there is none.

@@ -306,7 +306,7 @@ fn a_refusal_names_the_nearest_form() {
         "tcgen05.cp.cta_group::1.128x256b.b8x16.b4x16_p32 [%r1], %d0;",
         "mbarrier.arrive.noComplete.relaxed.cta.shared.b64 %d0, [bar], 1;",
         "cp.async.bulk.tensor.2d.shared::cta.global.im2col.mbarrier::complete_tx::bytes [smem], [%d6, {0, 0}], [bar];",
-        "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.u32 [%d8], [smem], 16, [bar];",
+        "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.s64 [%r0], [smem], 16, [bar];",
         "cvt.rs.bf16x2.f32 %r0, %f0, %f1, %r1;",
         "cvt.rn.e4m3x2.f32 %h0, %f0, %f1;",
         "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32 {%r0, %r1, %r2, %r3}, {%r0, %r1, %r2, %r3}, {%r0, %r1}, {%r0, %r1, %r2, %r3};",
@@ -363,8 +363,8 @@ fn a_refusal_names_the_nearest_form() {
             The nearest form that is modelled: `mbarrier.arrive.relaxed.cta.shared.b64`. `emulate --list-instructions` lists all.
         cp.async.bulk.tensor.2d.shared::cta.global.im2col.mbarrier::complete_tx::bytes
             The nearest form that is modelled: `cp.async.bulk.tensor.2d.shared::cta.global.mbarrier::complete_tx::bytes`. `emulate --list-instructions` lists all.
-        cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.u32
-            The nearest form that is modelled: `cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes`. `emulate --list-instructions` lists all.
+        cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.s64
+            The nearest form that is modelled: `cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.s32`. `emulate --list-instructions` lists all.
         cvt.rs.bf16x2.f32
             The nearest form that is modelled: `cvt.f32.bf16`. `emulate --list-instructions` lists all.
         cvt.rn.e4m3x2.f32

@@ -4,6 +4,7 @@
 use super::{Decoded, Family, Lowering, Operands, base as base_of, describe, wrong};
 use crate::program::atomic::{AsyncStoreOp, update};
 use crate::program::layout::type_bytes;
+use crate::program::lower::Binding;
 use crate::program::op::{Op, Reg, Space, fills};
 use crate::syntax::ast::Operand;
 
@@ -82,9 +83,26 @@ fn fill(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
         l.check_space(o.get(0)?, space, o.opcode)?;
     }
     let (Operand::Integer(_) | Operand::Name(_)) = o.get(1)? else {
-        return Err(wrong(format!("the size is {}", describe(o.get(1)?)), "It is a 64-bit register or a constant."));
+        return Err(wrong(
+            format!("the size is {}", describe(o.get(1)?)),
+            "It is a register of 64 bits (from PTX 9.0 on also of 32), or a constant.",
+        ));
     };
-    let bytes = Reg::B64(l.source64(o.get(1)?)?);
+    let narrow =
+        matches!(o.get(1)?, Operand::Name(name) if matches!(l.lookup(name), Some(Binding::Register(Reg::B32(_), _))));
+    let bytes = match narrow {
+        true if l.version >= (9, 0) => Reg::B32(l.source32(o.get(1)?, false)?),
+        true => {
+            let (major, minor) = l.version;
+            return Err(wrong(
+                format!("the size of `{}` is a 32-bit register", o.opcode),
+                format!(
+                    "Name a 64-bit register: 32 bits need PTX version 9.0 or later, this module has {major}.{minor}."
+                ),
+            ));
+        }
+        false => Reg::B64(l.source64(o.get(1)?)?),
+    };
     let mut uses = base_of(&address);
     uses.push(bytes);
     Ok(Some(Decoded::new(Op::Fill { space, address, bytes }, uses, vec![])))

@@ -101,6 +101,32 @@ fn element(how: Reduction, ty: &str) -> Option<Element> {
     })
 }
 
+/// Whether a reduction has a type in shared memory: 32-bit integers, and sums of 64-bit ones without sign (PTX ISA, cp.reduce.async.bulk).
+fn in_shared(how: Reduction, element: Option<Element>) -> bool {
+    match element {
+        Some(Element::U32 | Element::S32) => true,
+        Some(Element::U64) => how == Reduction::Add,
+        _ => false,
+    }
+}
+
+/// Says of a reduction without a tensor map what its type lacks, or has too much of.
+fn check_noftz(mods: &[&str]) -> Result<(), Bad> {
+    let has = |part: &str| mods.contains(&part);
+    let half = has("add") && (has("f16") || has("bf16"));
+    match (half, has("noftz")) {
+        (true, false) => Err(wrong(
+            "a sum of `.f16` or `.bf16` without `.noftz`",
+            "Write `.add.noftz`: these sums keep subnormals, and say so (PTX ISA, cp.reduce.async.bulk).",
+        )),
+        (false, true) => Err(wrong(
+            "`.noftz` on something else than a sum of `.f16` or `.bf16`",
+            "Leave it out (PTX ISA, cp.reduce.async.bulk).",
+        )),
+        _ => Ok(()),
+    }
+}
+
 pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) -> Family {
     let reduce = match (base, mods) {
         ("cp", ["async", "bulk", "commit_group"]) => {
@@ -119,9 +145,15 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
         ("cp", ["reduce", "async", "bulk", ..]) => true,
         _ => return Ok(None),
     };
+    if reduce && !mods.contains(&"tensor") {
+        check_noftz(mods)?;
+    }
     let Some(m) = modifiers(&mods[if reduce { 3 } else { 2 }..], reduce) else { return Ok(None) };
     let kind = match (m.prefetch, m.to_global, m.forward, m.reduction) {
         (true, ..) => TmaKind::Prefetch,
+        (_, _, true, Some(r)) if reduce && in_shared(r, m.element) && !(m.hint || m.multicast || m.pair) => {
+            TmaKind::Forward
+        }
         (_, true, _, Some(r)) if reduce => TmaKind::Reduce(r),
         (_, true, _, None) if !reduce => TmaKind::Store,
         (_, _, true, _) if !reduce => TmaKind::Forward,
@@ -139,6 +171,7 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
         shared: none,
         remote: m.shared_first == Some("shared::cluster") || m.forward,
         map: none,
+        combines: m.reduction.filter(|_| m.forward),
         coordinates: Vec::new(),
         four_rows: m.four_rows.is_some(),
         bytes: None,

@@ -5,7 +5,7 @@ use crate::program::Bad;
 use crate::program::alu::alu;
 use crate::program::atomic::{ArrivalKind, Scope, Sync};
 use crate::program::lanes::lanes;
-use crate::program::op::{Address, BarrierVote, FenceWays, Op, Reg, Space};
+use crate::program::op::{Address, AddressSpace, BarrierVote, FenceWays, Op, Reg, Space};
 use crate::syntax::ast::Operand;
 
 pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) -> Family {
@@ -16,7 +16,7 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
             Ok(Some(Decoded::new(Op::WarpSync { mask }, vec![Reg::B32(mask)], vec![])))
         }
         ("barrier", ["cluster", ..])
-        | ("mapa" | "getctarank" | "setmaxnreg" | "griddepcontrol" | "prefetch" | "prefetchu", _)
+        | ("mapa" | "getctarank" | "isspacep" | "setmaxnreg" | "griddepcontrol" | "prefetch" | "prefetchu", _)
         | ("applypriority" | "discard", _) => cluster(l, base, mods, o),
         ("bar" | "barrier", _) => cta_barrier(l, base, mods, o),
         ("mbarrier", [what, rest @ ..]) => mbarrier(l, what, rest, o),
@@ -300,6 +300,27 @@ pub(super) fn cluster(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands)
             let s = l.source(o.get(1)?, bytes, false)?;
             let rank = l.source32(o.get(2)?, false)?;
             Ok(Some(Decoded::new(Op::MapAddress { d, s, rank }, vec![s, Reg::B32(rank)], vec![d])))
+        }
+        ("isspacep", [space]) => {
+            let space = match *space {
+                "global" => AddressSpace::Global,
+                "const" => AddressSpace::Const,
+                "local" => AddressSpace::Local,
+                "shared" | "shared::cta" => AddressSpace::SharedCta,
+                "shared::cluster" => AddressSpace::SharedCluster,
+                "param" | "param::entry" => AddressSpace::Param,
+                _ => return Ok(None),
+            };
+            o.expect(2..=2)?;
+            let p = l.destination_predicate(o.get(0)?)?;
+            let Operand::Name(_) = o.get(1)? else {
+                return Err(wrong(
+                    format!("the address of `{}` is {}", o.opcode, super::describe(o.get(1)?)),
+                    "It is a 64-bit register with a generic address (PTX ISA, isspacep).",
+                ));
+            };
+            let s = Reg::B64(l.source64(o.get(1)?)?);
+            Ok(Some(Decoded::new(Op::IsSpace { p, s, space }, vec![s], vec![Reg::Pred(p)])))
         }
         ("getctarank", ["shared::cluster", "u32"] | ["u64"] | ["shared::cluster", "u64"]) => {
             o.expect(2..=2)?;

@@ -124,6 +124,7 @@ fn wants(base: &str, mods: &[&str], operand: usize) -> Want {
         ("prmt" | "shfl", _) => Want::of("b32"),
         ("lop3", 4) => Want::Anything,
         (base, _) if ALIKE.contains(&base) => Want::of(ty),
+        ("st", 1) if mods.contains(&"bulk") => Want::Only(&["b64", "u64", "s64", "b32", "u32", "s32"]),
         ("ld", 0) | ("st", 1) => Want::wide(ty),
         // The cache policy.
         ("red", 2) | ("atom", 4) => Want::of("u64"),
@@ -208,6 +209,8 @@ fn counts(base: &str, mods: &[&str], operand: usize) -> Want {
             Want::of("u64")
         }
         ("mapa", _, 0 | 1) => Want::of(mods.last().copied().unwrap_or_default()),
+        ("isspacep", _, 0) => Want::of("pred"),
+        ("isspacep", _, _) => Want::of("u64"),
         ("mapa", _, _) | ("getctarank", _, 0) => Want::Count,
         ("getctarank", _, _) => Want::of(mods.last().copied().unwrap_or_default()),
         ("vote", _, 0) => Want::of(mods.last().copied().unwrap_or_default()),
