@@ -19,9 +19,9 @@ impl Cluster<'_> {
         let mut d = self.problem(
             "hang",
             site,
-            format!("{name} never completes phase {}: {}", b.phase, uneven(announced, brought)),
+            format!("{name} never completes phase {}: {}", b.phase, uneven(&b.traffic)),
             RULE,
-            cure(announced, brought),
+            self.cure_of_bytes(b, &b.traffic),
         );
         d.labels = self.byte_labels(&b.traffic);
         if d.labels.is_empty() {
@@ -96,6 +96,8 @@ impl Cluster<'_> {
         let Some(phase) = b.phase_of(epoch).filter(|&phase| phase < b.phase) else { return };
         // Of the phase before, what was announced is known; what is still on its way to it comes on top.
         let before = phase + 1 == b.phase;
+        self.barriers[barrier as usize].traffic.late += u64::from(bytes);
+        let b = &self.barriers[barrier as usize];
         let mut traffic = if before { b.traffic_before.clone() } else { Traffic::default() };
         traffic.bring(site, bytes);
         for copy in self.copies.iter().filter(|copy| !copy.done) {
@@ -104,20 +106,20 @@ impl Cluster<'_> {
                 traffic.bring(copy.site, copy.bytes);
             }
         }
+        // It has the bytes that are announced for it: an earlier phase, which was too early itself, has left it others.
+        if before && traffic.late > 0 && traffic.own() == sum(&traffic.announced) {
+            return;
+        }
         let name = self.barrier_name(barrier);
-        let (announced, brought) = (sum(&traffic.announced), sum(&traffic.brought));
         let mut d = self.problem(
             "phase-completed-early",
             site,
             match before {
-                true => format!(
-                    "{name} completes phase {phase} before all its bytes are there: {}",
-                    uneven(announced, brought)
-                ),
+                true => format!("{name} completes phase {phase} before all its bytes are there: {}", uneven(&traffic)),
                 false => format!("{name} completes phase {phase} before all its bytes are there, and a later one, too"),
             },
             RULE,
-            cure(announced, brought),
+            self.cure_of_bytes(b, &traffic),
         );
         d.severity = Severity::Finding;
         d.labels = self.byte_labels(&traffic);
@@ -127,6 +129,35 @@ impl Cluster<'_> {
             }
         }
         self.findings.add(d);
+    }
+
+    /// What makes the bytes of a phase come out even: of each announcement, where one statement makes several.
+    fn cure_of_bytes(&self, b: &Mbarrier, traffic: &Traffic) -> String {
+        let (announced, own) = (sum(&traffic.announced), traffic.own());
+        match traffic.announced.as_slice() {
+            _ if own == 0 => "Issue the copies that bring the bytes, or announce none.".into(),
+            [] => format!(
+                "Let the thread that issues the copies announce their {own} bytes in its arrival: mbarrier.arrive.expect_tx with {own} as \
+                 its count of bytes."
+            ),
+            [Bytes { times: 1, .. }] => {
+                format!("Announce {own} bytes, or let the copies of a phase bring {announced}.")
+            }
+            &[Bytes { site, times, .. }] if own.is_multiple_of(times.into()) => {
+                let mut ctas: Vec<usize> =
+                    b.came.iter().filter(|came| came.site == site).map(|came| self.warps[came.warp].cta).collect();
+                ctas.sort_unstable();
+                ctas.dedup();
+                let who = if ctas.len() > 1 { format!(" ({} CTAs announce)", ctas.len()) } else { String::new() };
+                let each = own / u64::from(times);
+                format!(
+                    "Announce {each} bytes in each of the {times} announcements{who}, or let the copies of a phase bring {announced}."
+                )
+            }
+            _ => format!(
+                "Let the announcements of a phase come to {own} bytes together, or let its copies bring {announced}."
+            ),
+        }
     }
 
     fn byte_labels(&self, traffic: &Traffic) -> Vec<Label> {
@@ -157,25 +188,17 @@ fn comes_too_often(traffic: &Traffic) -> Option<(u32, String)> {
     Some((copy.site, ", more often than the others".to_string()))
 }
 
-fn uneven(announced: u64, brought: u64) -> String {
-    let copies = if brought == 0 {
-        "copies bring none".into()
-    } else {
-        format!("its copies bring {}", counted(brought, "byte"))
+fn uneven(traffic: &Traffic) -> String {
+    let copies = match traffic.own() {
+        0 => "copies bring none".into(),
+        own => format!("its copies bring {}", counted(own, "byte")),
     };
-    match announced {
-        0 => format!("no bytes are announced, {copies}"),
-        n => format!("{} announced, {copies}", counted_are(n, "byte")),
-    }
-}
-
-fn cure(announced: u64, brought: u64) -> String {
-    match (announced, brought) {
-        (_, 0) => "Issue the copies that bring the bytes, or announce none.".into(),
-        (0, brought) => format!(
-            "Let the thread that issues the copies announce their {brought} bytes in its arrival: mbarrier.arrive.expect_tx with \
-             {brought} as its count of bytes."
-        ),
-        _ => format!("Announce {brought} bytes, or let the copies of a phase bring {announced}."),
+    let late = match traffic.late {
+        0 => String::new(),
+        late => format!(", and those of an earlier phase leave it {}", counted(late, "byte")),
+    };
+    match sum(&traffic.announced) {
+        0 => format!("no bytes are announced, {copies}{late}"),
+        n => format!("{} announced, {copies}{late}", counted_are(n, "byte")),
     }
 }

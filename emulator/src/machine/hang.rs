@@ -130,6 +130,11 @@ impl Cluster<'_> {
         chain.waits.extend(last.and_then(|last| self.held_at_cta_barrier(&blocked, last)));
         // Of those who wait for each other, the one that the others were found by.
         root = chain.ring.or(chain.waits.len().checked_sub(1)).map_or(root, |at| &blocked[chain.waits[at]]);
+        let left_bytes = |n: u32| {
+            let b = &self.barriers[n as usize];
+            b.bytes != 0 && b.traffic.late > 0
+        };
+        self.findings.hangs_by_late_bytes |= barrier_of(root).is_some_and(left_bytes);
         let root_place = self.place(root.site);
         let mut diagnostic = match &root.state {
             State::Mbarrier { barrier, parity, .. } => self
@@ -405,6 +410,9 @@ impl Cluster<'_> {
         }
         if let Some(other) = self.other_stage(blocked, root) {
             return self.only_at_another_stage(root, barrier, other, wait);
+        }
+        if let Some(mma) = self.lacks_commit(blocked, root) {
+            return self.not_committed(root, barrier, mma, wait);
         }
         let passed_before = self.warps[root.warp].passed.iter().any(|passed| passed.barrier == barrier);
         let committed = |site| {

@@ -27,6 +27,10 @@ impl Cluster<'_> {
         // Who should arrive is not known of those that have never come, but where their way leads, or who waits longest, may tell.
         while chain.ring.is_none() {
             let Some(last) = chain.waits.last().and_then(|&last| blocked.get(last)) else { break };
+            // What it waits for is a commit that nobody will ever execute.
+            if self.lacks_commit(blocked, last).is_some() {
+                break;
+            }
             let longest = || place(self.first_to_wait(blocked, last));
             let by_code = self.next_by_code(blocked, last);
             let more = self.sure_chain(blocked, by_code.unwrap_or_else(longest));

@@ -55,6 +55,7 @@ mod halves;
 mod hang;
 mod hang_barrier;
 mod hang_columns;
+mod hang_commit;
 mod hang_root;
 mod hang_targets;
 mod hang_ways;
