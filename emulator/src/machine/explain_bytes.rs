@@ -160,6 +160,23 @@ impl Cluster<'_> {
         }
     }
 
+    /// A phase lacks arrivals, copies have brought it bytes, and no statement announces them.
+    pub fn is_unannounced(&self, b: &Mbarrier) -> bool {
+        let lacks = b.pending > 0 && b.pending < b.expected && b.traffic.own() > 0;
+        lacks && b.traffic.announced.is_empty() && !self.may_be_announced(b.offset)
+    }
+
+    /// The arrival that lacks is that of the announcement.
+    pub fn tell_unannounced(&self, d: &mut Diagnostic, b: &Mbarrier) {
+        let own = b.traffic.own();
+        d.title += &format!(", and its copies bring {} that nothing announces", counted(own, "byte"));
+        d.help = format!(
+            "Let the arrival that is missing announce the bytes: mbarrier.arrive.expect_tx, by the thread that issues the copies; the announcements of \
+             a phase come to {own} bytes together."
+        );
+        d.labels.extend(self.byte_labels(&b.traffic));
+    }
+
     fn byte_labels(&self, traffic: &Traffic) -> Vec<Label> {
         let times = |b: &Bytes| if b.times == 1 { String::new() } else { format!(", in {} times", b.times) };
         let announced = traffic.announced.iter().take(2);

@@ -333,6 +333,9 @@ impl Cluster<'_> {
                 };
                 d.labels.push(self.label(site, format!("{} from here{of}", counted(n, "arrival"))));
             }
+            if self.is_unannounced(b) {
+                self.tell_unannounced(&mut d, b);
+            }
             // Made for whole warps, and what has come is a commit, of the warp that waits for them: it is meant for another one.
             let own = |site: u32| b.came.iter().any(|came| (came.warp, came.site) == (root.warp, site));
             let astray = |&(site, _): &(u32, u32)| self.is_commit(site) && own(site);
@@ -405,14 +408,14 @@ impl Cluster<'_> {
             }
             return d;
         }
+        if let Some(mma) = self.lacks_commit(blocked, root) {
+            return self.not_committed(root, barrier, mma, wait);
+        }
         if let Some(twin) = self.busy_twin(barrier) {
             return self.only_at_the_twin(barrier, twin, wait);
         }
         if let Some(other) = self.other_stage(blocked, root) {
             return self.only_at_another_stage(root, barrier, other, wait);
-        }
-        if let Some(mma) = self.lacks_commit(blocked, root) {
-            return self.not_committed(root, barrier, mma, wait);
         }
         let passed_before = self.warps[root.warp].passed.iter().any(|passed| passed.barrier == barrier);
         let committed = |site| {
@@ -438,7 +441,7 @@ impl Cluster<'_> {
             } else if not_committed.is_some() {
                 "Let the MMAs' thread execute tcgen05.commit to it, or a thread mbarrier.arrive, before others wait."
             } else {
-                tells.unwrap_or(
+                tells.or_else(|| self.awaits_readers(root, b.offset)).unwrap_or(
                     "Let a thread execute mbarrier.arrive on it (with expect_tx if copies bring their bytes to it) before others wait. If it \
                      waits for something to be free, as it is at the beginning, let it begin with parity 1.",
                 )

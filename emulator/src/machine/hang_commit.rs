@@ -7,13 +7,19 @@ use crate::diagnostic::{Diagnostic, Label};
 use crate::program::facts::{Way, ways_lead};
 use crate::program::op::{Inst, Op};
 
-/// An MMA that a commit should follow.
+/// An MMA that a commit should follow, and what is known of the commits behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Uncommitted {
     site: u32,
-    /// A later commit covers it, but too late for who waits.
-    later: bool,
+    why: &'static str,
 }
+
+/// None covers it.
+const NONE: &str = "no tcgen05.commit follows this MMA";
+/// A later one covers it, but does not tell who waits.
+const LATE: &str = "no tcgen05.commit follows this MMA before its thread waits for what it multiplies next";
+/// No statement of the kernel arrives at the mbarrier.
+const OF_OTHERS: &str = "the last MMA: no tcgen05.commit behind it is to the mbarrier that is waited for";
 
 impl Cluster<'_> {
     /// The MMA whose commit is missing, where nothing has ever come to what is waited for, and no statement names it.
@@ -27,12 +33,28 @@ impl Cluster<'_> {
         }
         let open = self.uncommitted().into_iter().find(|&warp| self.is_past_its_commit(blocked, waiter, warp, role));
         let of_all = open.and_then(|warp| self.issued.sites.get(&warp));
-        of_all.map(|&site| Uncommitted { site, later: false }).or_else(|| {
-            // Or the commits of other stages have covered it since, and what waits for this one hears of none.
+        let of_all = of_all.map(|&site| Uncommitted { site, why: NONE });
+        // Or the commits of other stages have covered it since, and what waits for this one hears of none.
+        let of_one = || {
             let others = blocked.iter().filter(|b| role == 0 && self.awaits_operands_of(b, waiter));
             let mut sites = others.flat_map(|other| self.issued.sites_of(other.warp));
-            sites.find(|&site| self.goes_on_uncommitted(site)).map(|site| Uncommitted { site, later: true })
-        })
+            sites.find(|&site| self.goes_on_uncommitted(site)).map(|site| Uncommitted { site, why: LATE })
+        };
+        let of_others = || {
+            let product = role == 2 && self.may_arrive(b.offset).is_empty();
+            self.issued.last.filter(|_| product).map(|site| Uncommitted { site, why: OF_OTHERS })
+        };
+        of_all.or_else(of_one).or_else(of_others)
+    }
+
+    /// What would tell who multiplies next that an accumulator is free, where no statement does.
+    pub fn awaits_readers(&self, waiter: &Blocked, offset: u32) -> Option<&'static str> {
+        let multiplies = self.role(waiter.site) == 1 && self.issued.sites.contains_key(&waiter.warp);
+        let nobody = multiplies && self.may_arrive(offset).is_empty();
+        nobody.then_some(
+            "No statement arrives at this mbarrier. If it tells that an accumulator is free, let the warps that read it execute mbarrier.arrive on it \
+             behind their tcgen05.wait::ld; if it tells that a stage is there, let its copies and an mbarrier.arrive.expect_tx name it.",
+        )
     }
 
     /// The warps that have issued MMAs which no commit covers.
@@ -82,20 +104,23 @@ impl Cluster<'_> {
             true => (2, ", with .multicast::cluster and a mask of both CTAs if both wait"),
             false => (1, ""),
         };
+        let (product, threads) = match mma.why {
+            OF_OTHERS => (
+                "No statement arrives at this mbarrier. If it tells that a product is there: behind",
+                " If it tells what threads have done, let those execute mbarrier.arrive on it.",
+            ),
+            _ => ("Behind", ""),
+        };
         let mut d = self.hang(
             waiter.site,
             format!("the wait for {name} never ends: nothing ever arrives at it"),
             format!(
-                "Behind the MMA ({}), let its thread execute tcgen05.commit.cta_group::{group}.mbarrier::arrive::one.shared::cluster.b64 to \
-                 this mbarrier{both}: that arrives when the MMAs are complete.",
+                "{product} the MMA ({}), let its thread execute tcgen05.commit.cta_group::{group}.mbarrier::arrive::one.shared::cluster.b64 to \
+                 this mbarrier{both}: that arrives when the MMAs are complete.{threads}",
                 self.at(mma.site)
             ),
         );
-        let follows = match mma.later {
-            true => "no tcgen05.commit follows this MMA before its thread waits for what it multiplies next",
-            false => "no tcgen05.commit follows this MMA",
-        };
-        d.labels = vec![wait, self.label(mma.site, follows)];
+        d.labels = vec![wait, self.label(mma.site, mma.why)];
         d
     }
 }

@@ -56,6 +56,7 @@ mod hang;
 mod hang_barrier;
 mod hang_columns;
 mod hang_commit;
+mod hang_groups;
 mod hang_root;
 mod hang_targets;
 mod hang_ways;
