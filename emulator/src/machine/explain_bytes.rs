@@ -72,20 +72,30 @@ impl Cluster<'_> {
         Some((site, format!(", and leaves {} of {}{all}", counted(bytes, "byte"), self.shared_name(start))))
     }
 
-    /// A copy that is issued behind the announcement of this mbarrier's bytes, before another wait, and has told only others: which it has
-    /// told.
+    /// A copy that is issued behind the announcement of this mbarrier's bytes, before another wait or announcement, has told only others, and brings
+    /// what lacks here: which it has told.
     fn brings_elsewhere(&self, barrier: u32) -> Option<(u32, u32)> {
         let here = &self.barriers[barrier as usize];
         let announced = here.traffic.announced.first()?.site;
         let behind = self.kernel.code.iter().skip_while(|inst| inst.site != announced).skip(1);
-        let copies = behind.take_while(|inst| !matches!(inst.op, Op::BarrierWait { .. }));
+        let ends = |op: &Op| match op {
+            Op::BarrierArrive { expect, .. } => expect.is_some(),
+            Op::BarrierExpect { complete, .. } => !complete,
+            op => matches!(op, Op::BarrierWait { .. }),
+        };
+        let copies = behind.take_while(|inst| !ends(&inst.op));
+        let lacks = sum(&here.traffic.announced).saturating_sub(sum(&here.traffic.brought));
         let tells = |b: &Mbarrier, site: u32| {
             let mut brought = b.traffic.brought.iter().chain(&b.traffic_before.brought);
             brought.any(|copy| copy.site == site)
         };
+        let brings = |b: &Mbarrier, site: u32| {
+            let mut brought = b.traffic.brought.iter().chain(&b.traffic_before.brought);
+            brought.any(|copy| copy.site == site && lacks.is_multiple_of(copy.bytes / u64::from(copy.times.max(1))))
+        };
         let mut copies = copies.filter(|inst| matches!(inst.op, Op::Tma(_)) && !tells(here, inst.site));
         copies.find_map(|inst| {
-            let others = self.barriers.iter().position(|other| other.valid && tells(other, inst.site))?;
+            let others = self.barriers.iter().position(|other| other.valid && brings(other, inst.site))?;
             Some((inst.site, others as u32))
         })
     }

@@ -429,7 +429,9 @@ impl Cluster<'_> {
         let mut d = self.hang(
             root.site,
             format!("the wait for {name} never ends: nothing ever arrives at it"),
-            if parity == 0 && !passed_before && (self.loads_next(root.site) || self.is_told_by_threads(b.offset)) {
+            if let Some(readers) = self.awaits_readers(root, b.offset) {
+                readers
+            } else if parity == 0 && !passed_before && (self.loads_next(root.site) || self.is_told_by_threads(b.offset)) {
                 "If it waits for a stage or an accumulator to be free, as all are at the beginning, let it begin with parity 1: that \
                  passes on a fresh mbarrier. Otherwise let something arrive at it before."
             } else if let Some((site, _)) = astray {
@@ -441,7 +443,7 @@ impl Cluster<'_> {
             } else if not_committed.is_some() {
                 "Let the MMAs' thread execute tcgen05.commit to it, or a thread mbarrier.arrive, before others wait."
             } else {
-                tells.or_else(|| self.awaits_readers(root, b.offset)).unwrap_or(
+                tells.unwrap_or(
                     "Let a thread execute mbarrier.arrive on it (with expect_tx if copies bring their bytes to it) before others wait. If it \
                      waits for something to be free, as it is at the beginning, let it begin with parity 1.",
                 )
