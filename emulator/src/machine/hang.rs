@@ -281,11 +281,6 @@ impl Cluster<'_> {
         d
     }
 
-    /// Whether an arrival comes from MMAs.
-    pub fn is_commit(&self, site: u32) -> bool {
-        self.kernel.code.iter().any(|inst| inst.site == site && matches!(inst.op, Op::Commit { .. }))
-    }
-
     fn stuck_mbarrier(&self, blocked: &[Blocked], root: &Blocked, barrier: u32, parity: u32) -> Diagnostic {
         let b = &self.barriers[barrier as usize];
         let name = self.barrier_name(barrier);

@@ -22,6 +22,11 @@ const LATE: &str = "no tcgen05.commit follows this MMA before its thread waits f
 const OF_OTHERS: &str = "the last MMA: no tcgen05.commit behind it is to the mbarrier that is waited for";
 
 impl Cluster<'_> {
+    /// Whether an arrival comes from MMAs.
+    pub fn is_commit(&self, site: u32) -> bool {
+        self.kernel.code.iter().any(|inst| inst.site == site && matches!(inst.op, Op::Commit { .. }))
+    }
+
     /// The MMA whose commit is missing, where nothing has ever come to what is waited for, and no statement names it.
     pub fn lacks_commit(&self, blocked: &[Blocked], waiter: &Blocked) -> Option<Uncommitted> {
         let b = &self.barriers[barrier_of(waiter)? as usize];

@@ -62,7 +62,7 @@ impl Cluster<'_> {
             Op::SharedAddress { offset, .. } => (*offset, true),
             Op::MapAddress { s, .. } | Op::Cvta { s, .. } | Op::Convert { s, .. } => of(*s),
             Op::Alu { f, s, .. } => {
-                let [a, b, c] = s.map(|s| Reg::B32(s));
+                let [a, b, c] = s.map(Reg::B32);
                 let mut d: L32 = [0; 32];
                 let line = |value: u32| -> L32 { [value; 32] };
                 let shared = match f {
