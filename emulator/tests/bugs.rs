@@ -7,6 +7,8 @@ use std::collections::BTreeSet;
 
 #[path = "bugs/case.rs"]
 mod case;
+#[path = "bugs/compiled.rs"]
+mod compiled;
 #[path = "bugs/foreign.rs"]
 mod foreign;
 #[path = "bugs/hidden.rs"]

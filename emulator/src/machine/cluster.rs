@@ -125,6 +125,8 @@ pub struct Cluster<'a> {
     pub free_tensor_copies: Vec<usize>,
     pub products: super::loaded::Products,
     pub depths: super::depths::Depths,
+    /// Found out when a hang asks for them.
+    pub groups: std::cell::OnceCell<super::hang_groups::Groups>,
     /// By the first warp of each.
     pub warpgroups: FxHashMap<usize, super::wgmma::Warpgroup>,
     pub wgmmas: Vec<super::wgmma_work::PendingWgmma>,
@@ -245,6 +247,7 @@ impl<'a> Cluster<'a> {
             free_tensor_copies: Vec::new(),
             products: Default::default(),
             depths: Default::default(),
+            groups: Default::default(),
             warpgroups: FxHashMap::default(),
             wgmmas: Vec::new(),
             free_wgmmas: Vec::new(),

@@ -3,6 +3,7 @@
 use super::boxes::Laid;
 use super::cluster::Cluster;
 use super::formats::Format;
+use super::names::counted;
 use super::tensor::SharedDescriptor;
 use crate::diagnostic::Severity;
 use crate::order::Footprint;
@@ -81,7 +82,11 @@ struct Pair {
 
 /// The last MMAs of a cluster.
 #[derive(Debug, Default)]
-pub struct Depths(VecDeque<Pair>);
+pub struct Depths {
+    last: VecDeque<Pair>,
+    /// MMAs of which it is known that their elements have another width than those that were loaded.
+    of_other_width: Vec<u32>,
+}
 
 /// A box of 64 columns is multiplied in four steps, by several warps perhaps.
 const REMEMBERED: usize = 16;
@@ -93,15 +98,15 @@ impl Depths {
     /// An MMA of the same accumulator that multiplied the same two boxes at other distances. Remembers this one.
     fn apart(&mut self, new: Pair, adds: bool) -> Option<Pair> {
         if !adds {
-            self.0.retain(|p| (p.cta, p.accumulator) != (new.cta, new.accumulator));
+            self.last.retain(|p| (p.cta, p.accumulator) != (new.cta, new.accumulator));
         }
         let distance = |p: &Pair| p.firsts[0] - p.firsts[1];
         let same = |p: &&Pair| (p.cta, p.accumulator, p.boxes) == (new.cta, new.accumulator, new.boxes);
-        let other = self.0.iter().filter(same).find(|p| distance(p) != distance(&new)).copied();
-        if self.0.len() == REMEMBERED {
-            self.0.pop_front();
+        let other = self.last.iter().filter(same).find(|p| distance(p) != distance(&new)).copied();
+        if self.last.len() == REMEMBERED {
+            self.last.pop_front();
         }
-        self.0.push_back(new);
+        self.last.push_back(new);
         other
     }
 }
@@ -128,23 +133,24 @@ fn cross(footprints: [(&Footprint, u64); 2]) -> Option<u32> {
 }
 
 impl Cluster<'_> {
-    /// What an operand takes, if a box of two dimensions was loaded there and it is read as it was loaded.
-    fn slice_of(&self, cta: usize, laid: &Laid) -> Option<Slice> {
+    /// What an operand takes, if a box of two dimensions was loaded there and it is read as it was loaded; and else, if that lies at the
+    /// width of its elements, their type in the box and the copy.
+    fn slice_of(&self, cta: usize, laid: &Laid) -> Result<Slice, Option<(Element, u32)>> {
         let Laid { d, mn_major, .. } = *laid;
         let loaded = &self.ctas[cta].loaded;
         let at = d.chunk(0, 0, mn_major);
-        let tile = loaded.tile(at).filter(|tile| tile.swizzle == d.mode())?;
-        let origin = tile.origin?;
+        let tile = loaded.tile(at).filter(|tile| tile.swizzle == d.mode()).ok_or(None)?;
+        let origin = tile.origin.ok_or(None)?;
         let bits = origin.element.bits();
         if bits != 1 << d.elements.log_bits {
-            return None;
+            return Err(Some((origin.element, tile.site)));
         }
         let (row, byte) = tile.place(at);
         let (inner, outer) = (origin.at[0] + i64::from(byte * 8 / bits), origin.at[1] + i64::from(row));
         let (first, size) = if mn_major { (outer, origin.sizes[1]) } else { (inner, origin.sizes[0]) };
         let depths = d.elements.depth().into();
         let (element, load) = (origin.element, tile.site);
-        Some(Slice { version: loaded.version(d.start), first, depths, size: size as i64, element, load })
+        Ok(Slice { version: loaded.version(d.start), first, depths, size: size as i64, element, load })
     }
 
     /// An MMA multiplies these operands: they should go together.
@@ -152,7 +158,13 @@ impl Cluster<'_> {
         let Multiplied { cta, accumulator, adds, operands: [a, b], formats } = mma;
         let site = a.site;
         self.check_apart([a, b]);
-        let (Some(of_a), Some(of_b)) = (self.slice_of(cta, &a), self.slice_of(cta, &b)) else { return };
+        let (of_a, of_b) = match (self.slice_of(cta, &a), self.slice_of(cta, &b)) {
+            (Ok(of_a), Ok(of_b)) => (of_a, of_b),
+            (of_a, of_b) => {
+                let others = [(a, of_a), (b, of_b)].map(|(laid, of)| Some((laid, of.err()??)));
+                return self.elements_of_other_width(others.into_iter().flatten().collect());
+            }
+        };
         if let Some(formats) = formats {
             self.check_types(site, [of_a, of_b], formats);
         }
@@ -216,6 +228,50 @@ impl Cluster<'_> {
         diagnostic.severity = Severity::Finding;
         for (name, slice) in [("A", a), ("B", b)] {
             diagnostic.labels.push(self.label(slice.load, format!("the box of {name} is loaded here as {loaded}")));
+        }
+        self.findings.add(diagnostic);
+    }
+
+    /// An MMA takes operands for elements of another width than those of the tensor map by which they were loaded: a note, since a map may also be
+    /// there to move bytes. Of 4 bits that lie side by side, maps of bytes are the usual ones.
+    fn elements_of_other_width(&mut self, operands: Vec<(Laid, (Element, u32))>) {
+        let wide = |(laid, (element, _)): &(Laid, (Element, u32))| laid.d.elements.log_bits > 2 && !element.is_packed();
+        let operands: Vec<_> = operands.into_iter().filter(wide).collect();
+        let Some(&(first, (element, _))) = operands.first() else { return };
+        if self.depths.of_other_width.contains(&first.site) {
+            return;
+        }
+        self.depths.of_other_width.push(first.site);
+        let (loaded, taken) = (element.bits(), 1u32 << first.d.elements.log_bits);
+        let names: Vec<&str> = operands.iter().map(|(laid, _)| laid.name).collect();
+        let mut diagnostic = self.problem(
+            "type-mismatch",
+            first.site,
+            format!(
+                "an MMA takes {} for elements of {}, which were loaded as elements of {}",
+                names.join(" and "),
+                counted(taken / 8, "byte"),
+                counted(loaded / 8, "byte")
+            ),
+            "The kind of an MMA and its type say how wide the elements of A and B are (PTX ISA 9.7.16.2, 9.7.15.2); a copy moves the bytes of the \
+             tensor map's elements as they are, and nothing converts them on their way.",
+            format!(
+                "If the tensor holds elements of {loaded} bits, use the MMA for those: {}. If it holds elements of {taken} bits, give the tensor \
+                 map a type of {taken} bits: this one counts its sizes and coordinates in {}.",
+                match loaded {
+                    8 => "kind::f8f6f4 (FP8) or kind::i8, with their types in the instruction descriptor",
+                    16 => "kind::f16 (FP16, BF16)",
+                    32 => "kind::tf32",
+                    _ => "there is none of so many bits",
+                },
+                counted(loaded / 8, "byte")
+            ),
+        );
+        diagnostic.severity = Severity::Note;
+        for (laid, (_, load)) in operands {
+            let text =
+                format!("the box of {} is loaded here as elements of {}", laid.name, counted(loaded / 8, "byte"));
+            diagnostic.labels.push(self.label(load, text));
         }
         self.findings.add(diagnostic);
     }

@@ -19,9 +19,9 @@ impl Cluster<'_> {
         let mut d = self.problem(
             "hang",
             site,
-            format!("{name} never completes phase {}: {}", b.phase, uneven(announced, brought)),
+            format!("{name} never completes phase {}: {}", b.phase, uneven(&b.traffic)),
             RULE,
-            cure(announced, brought),
+            self.cure_of_bytes(b, &b.traffic),
         );
         d.labels = self.byte_labels(&b.traffic);
         if d.labels.is_empty() {
@@ -72,20 +72,30 @@ impl Cluster<'_> {
         Some((site, format!(", and leaves {} of {}{all}", counted(bytes, "byte"), self.shared_name(start))))
     }
 
-    /// A copy that is issued behind the announcement of this mbarrier's bytes, before another wait, and has told only others: which it has
-    /// told.
+    /// A copy that is issued behind the announcement of this mbarrier's bytes, before another wait or announcement, has told only others, and brings
+    /// what lacks here: which it has told.
     fn brings_elsewhere(&self, barrier: u32) -> Option<(u32, u32)> {
         let here = &self.barriers[barrier as usize];
         let announced = here.traffic.announced.first()?.site;
         let behind = self.kernel.code.iter().skip_while(|inst| inst.site != announced).skip(1);
-        let copies = behind.take_while(|inst| !matches!(inst.op, Op::BarrierWait { .. }));
+        let ends = |op: &Op| match op {
+            Op::BarrierArrive { expect, .. } => expect.is_some(),
+            Op::BarrierExpect { complete, .. } => !complete,
+            op => matches!(op, Op::BarrierWait { .. }),
+        };
+        let copies = behind.take_while(|inst| !ends(&inst.op));
+        let lacks = sum(&here.traffic.announced).saturating_sub(sum(&here.traffic.brought));
         let tells = |b: &Mbarrier, site: u32| {
             let mut brought = b.traffic.brought.iter().chain(&b.traffic_before.brought);
             brought.any(|copy| copy.site == site)
         };
+        let brings = |b: &Mbarrier, site: u32| {
+            let mut brought = b.traffic.brought.iter().chain(&b.traffic_before.brought);
+            brought.any(|copy| copy.site == site && lacks.is_multiple_of(copy.bytes / u64::from(copy.times.max(1))))
+        };
         let mut copies = copies.filter(|inst| matches!(inst.op, Op::Tma(_)) && !tells(here, inst.site));
         copies.find_map(|inst| {
-            let others = self.barriers.iter().position(|other| other.valid && tells(other, inst.site))?;
+            let others = self.barriers.iter().position(|other| other.valid && brings(other, inst.site))?;
             Some((inst.site, others as u32))
         })
     }
@@ -96,6 +106,8 @@ impl Cluster<'_> {
         let Some(phase) = b.phase_of(epoch).filter(|&phase| phase < b.phase) else { return };
         // Of the phase before, what was announced is known; what is still on its way to it comes on top.
         let before = phase + 1 == b.phase;
+        self.barriers[barrier as usize].traffic.late += u64::from(bytes);
+        let b = &self.barriers[barrier as usize];
         let mut traffic = if before { b.traffic_before.clone() } else { Traffic::default() };
         traffic.bring(site, bytes);
         for copy in self.copies.iter().filter(|copy| !copy.done) {
@@ -104,20 +116,20 @@ impl Cluster<'_> {
                 traffic.bring(copy.site, copy.bytes);
             }
         }
+        // It has the bytes that are announced for it: an earlier phase, which was too early itself, has left it others.
+        if before && traffic.late > 0 && traffic.own() == sum(&traffic.announced) {
+            return;
+        }
         let name = self.barrier_name(barrier);
-        let (announced, brought) = (sum(&traffic.announced), sum(&traffic.brought));
         let mut d = self.problem(
             "phase-completed-early",
             site,
             match before {
-                true => format!(
-                    "{name} completes phase {phase} before all its bytes are there: {}",
-                    uneven(announced, brought)
-                ),
+                true => format!("{name} completes phase {phase} before all its bytes are there: {}", uneven(&traffic)),
                 false => format!("{name} completes phase {phase} before all its bytes are there, and a later one, too"),
             },
             RULE,
-            cure(announced, brought),
+            self.cure_of_bytes(b, &traffic),
         );
         d.severity = Severity::Finding;
         d.labels = self.byte_labels(&traffic);
@@ -127,6 +139,52 @@ impl Cluster<'_> {
             }
         }
         self.findings.add(d);
+    }
+
+    /// What makes the bytes of a phase come out even: of each announcement, where one statement makes several.
+    fn cure_of_bytes(&self, b: &Mbarrier, traffic: &Traffic) -> String {
+        let (announced, own) = (sum(&traffic.announced), traffic.own());
+        match traffic.announced.as_slice() {
+            _ if own == 0 => "Issue the copies that bring the bytes, or announce none.".into(),
+            [] => format!(
+                "Let the thread that issues the copies announce their {own} bytes in its arrival: mbarrier.arrive.expect_tx with {own} as \
+                 its count of bytes."
+            ),
+            [Bytes { times: 1, .. }] => {
+                format!("Announce {own} bytes, or let the copies of a phase bring {announced}.")
+            }
+            &[Bytes { site, times, .. }] if own.is_multiple_of(times.into()) => {
+                let mut ctas: Vec<usize> =
+                    b.came.iter().filter(|came| came.site == site).map(|came| self.warps[came.warp].cta).collect();
+                ctas.sort_unstable();
+                ctas.dedup();
+                let who = if ctas.len() > 1 { format!(" ({} CTAs announce)", ctas.len()) } else { String::new() };
+                let each = own / u64::from(times);
+                format!(
+                    "Announce {each} bytes in each of the {times} announcements{who}, or let the copies of a phase bring {announced}."
+                )
+            }
+            _ => format!(
+                "Let the announcements of a phase come to {own} bytes together, or let its copies bring {announced}."
+            ),
+        }
+    }
+
+    /// A phase lacks arrivals, copies have brought it bytes, and no statement announces them.
+    pub fn is_unannounced(&self, b: &Mbarrier) -> bool {
+        let lacks = b.pending > 0 && b.pending < b.expected && b.traffic.own() > 0;
+        lacks && b.traffic.announced.is_empty() && !self.may_be_announced(b.offset)
+    }
+
+    /// The arrival that lacks is that of the announcement.
+    pub fn tell_unannounced(&self, d: &mut Diagnostic, b: &Mbarrier) {
+        let own = b.traffic.own();
+        d.title += &format!(", and its copies bring {} that nothing announces", counted(own, "byte"));
+        d.help = format!(
+            "Let the arrival that is missing announce the bytes: mbarrier.arrive.expect_tx, by the thread that issues the copies; the announcements of \
+             a phase come to {own} bytes together."
+        );
+        d.labels.extend(self.byte_labels(&b.traffic));
     }
 
     fn byte_labels(&self, traffic: &Traffic) -> Vec<Label> {
@@ -157,25 +215,17 @@ fn comes_too_often(traffic: &Traffic) -> Option<(u32, String)> {
     Some((copy.site, ", more often than the others".to_string()))
 }
 
-fn uneven(announced: u64, brought: u64) -> String {
-    let copies = if brought == 0 {
-        "copies bring none".into()
-    } else {
-        format!("its copies bring {}", counted(brought, "byte"))
+fn uneven(traffic: &Traffic) -> String {
+    let copies = match traffic.own() {
+        0 => "copies bring none".into(),
+        own => format!("its copies bring {}", counted(own, "byte")),
     };
-    match announced {
-        0 => format!("no bytes are announced, {copies}"),
-        n => format!("{} announced, {copies}", counted_are(n, "byte")),
-    }
-}
-
-fn cure(announced: u64, brought: u64) -> String {
-    match (announced, brought) {
-        (_, 0) => "Issue the copies that bring the bytes, or announce none.".into(),
-        (0, brought) => format!(
-            "Let the thread that issues the copies announce their {brought} bytes in its arrival: mbarrier.arrive.expect_tx with \
-             {brought} as its count of bytes."
-        ),
-        _ => format!("Announce {brought} bytes, or let the copies of a phase bring {announced}."),
+    let late = match traffic.late {
+        0 => String::new(),
+        late => format!(", and those of an earlier phase leave it {}", counted(late, "byte")),
+    };
+    match sum(&traffic.announced) {
+        0 => format!("no bytes are announced, {copies}{late}"),
+        n => format!("{} announced, {copies}{late}", counted_are(n, "byte")),
     }
 }

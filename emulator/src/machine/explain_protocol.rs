@@ -70,7 +70,7 @@ impl Cluster<'_> {
     }
 
     /// Where a statement stands, for a sentence.
-    fn at(&self, site: u32) -> String {
+    pub fn at(&self, site: u32) -> String {
         let place = self.place(site);
         match &place.source {
             Some(source) => format!("{}:{}", source.file, source.line),

@@ -81,6 +81,9 @@ const FOLLOWS: &[Follows] = &[
     // Who is told too early that a stage is there, or free, arrives too often in turn; so does who fills it too early.
     Follows(&["mbarrier-overflow"], &["operand-not-ready"], anywhere, Then::Behind),
     Follows(&["mbarrier-overflow"], &["operand-overwritten"], names_no_wait, Then::Behind),
+    // What is multiplied before its bytes are there: a phase has not waited for all of them.
+    Follows(UNDEFINED, &["phase-completed-early"], is_multiplied, Then::Dropped),
+    Follows(&["operand-not-ready", "race-shared"], &["phase-completed-early"], names_its_copy, Then::Dropped),
     // What a warp stores behind a load of a product that it has not waited for.
     Follows(
         &["race-shared", "operand-not-ready", "operand-overwritten"],
@@ -125,6 +128,17 @@ fn is_placed(one: &Diagnostic, _: &Diagnostic, _: &Statements) -> bool {
     !one.labels.is_empty()
 }
 
+/// The one is of what an MMA multiplies.
+fn is_multiplied(one: &Diagnostic, _: &Diagnostic, statements: &Statements) -> bool {
+    let does = |label: &Label, what| statements.are(&label.place, what);
+    one.labels.first().is_some_and(|label| does(label, Does::Multiplies) || does(label, Does::Wgmma))
+}
+
+/// The one is of what a copy brings whose bytes the other lacks.
+fn names_its_copy(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
+    one.labels.iter().any(|label| statements.are(&label.place, Does::Copies) && has_line(other, label))
+}
+
 fn of_wgmma(_: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
     other.labels.iter().any(|label| statements.are(&label.place, Does::Wgmma))
 }
@@ -148,6 +162,8 @@ pub struct Findings {
     in_accumulator: HashSet<Line>,
     /// An arrival too many comes from others than those whose MMAs read what has not come.
     pub overflow_first: bool,
+    /// The run hangs at an mbarrier to whose phase an earlier one has left bytes.
+    pub hangs_by_late_bytes: bool,
 }
 
 fn line(place: &Place) -> Line {
@@ -186,6 +202,7 @@ impl Findings {
     pub fn join(&mut self, mut other: Findings) {
         self.in_accumulator.extend(other.in_accumulator.drain());
         self.overflow_first |= other.overflow_first;
+        self.hangs_by_late_bytes |= other.hangs_by_late_bytes;
         other.list.into_iter().for_each(|diagnostic| self.add(diagnostic));
     }
 
@@ -233,6 +250,27 @@ impl Findings {
         self.list.remove(hang);
     }
 
+    /// Bytes that a phase has not waited for count in the next ones: that such a phase never completes, or gets too many bytes, is no mistake of its own.
+    fn join_late_bytes(&mut self) {
+        let Some(early) = self.list.iter().position(|d| d.code == "phase-completed-early") else { return };
+        let known = |label: &Label| has_line(&self.list[early], label);
+        let ends = |d: &Diagnostic| match d.code {
+            "hang" => self.hangs_by_late_bytes,
+            "mbarrier-bytes" => d.labels.iter().any(known),
+            _ => false,
+        };
+        let Some(end) = self.list.iter().position(ends) else { return };
+        let text = match self.list[end].code {
+            "hang" => "; a later phase, to which bytes are left so, never completes",
+            _ => "; so many bytes are left to later phases in the end that the run stops",
+        };
+        self.list[early].severity = Severity::Error;
+        if let Some(label) = self.list[early].labels.first_mut() {
+            label.text += text;
+        }
+        self.list.remove(end);
+    }
+
     /// Whether another finding of these says that a diagnostic follows from it. A note explains no finding.
     fn follows(&self, d: &Diagnostic, row: &Follows, statements: &Statements) -> bool {
         let &Follows(what, from, belongs, _) = row;
@@ -264,6 +302,7 @@ impl Findings {
     pub fn finish(mut self, statements: &Statements) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
         self.join_initialisations();
         self.join_waits();
+        self.join_late_bytes();
         // What stands in the accumulator of an MMA that has put it there is no scale factor of another.
         let put = |label: &Label| self.in_accumulator.contains(&line(&label.place));
         self.list.retain(|d| d.code != "scale-factors-apart" || !d.labels.iter().any(put));

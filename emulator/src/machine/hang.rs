@@ -134,6 +134,11 @@ impl Cluster<'_> {
         chain.waits.extend(last.and_then(|last| self.held_at_cta_barrier(&blocked, last)));
         // Of those who wait for each other, the one that the others were found by.
         root = chain.ring.or(chain.waits.len().checked_sub(1)).map_or(root, |at| &blocked[chain.waits[at]]);
+        let left_bytes = |n: u32| {
+            let b = &self.barriers[n as usize];
+            b.bytes != 0 && b.traffic.late > 0
+        };
+        self.findings.hangs_by_late_bytes |= barrier_of(root).is_some_and(left_bytes);
         let root_place = self.place(root.site);
         let mut diagnostic = match &root.state {
             State::Mbarrier { barrier, parity, .. } => self
@@ -276,11 +281,6 @@ impl Cluster<'_> {
         d
     }
 
-    /// Whether an arrival comes from MMAs.
-    pub fn is_commit(&self, site: u32) -> bool {
-        self.kernel.code.iter().any(|inst| inst.site == site && matches!(inst.op, Op::Commit { .. }))
-    }
-
     fn stuck_mbarrier(&self, blocked: &[Blocked], root: &Blocked, barrier: u32, parity: u32) -> Diagnostic {
         let b = &self.barriers[barrier as usize];
         let name = self.barrier_name(barrier);
@@ -327,6 +327,9 @@ impl Cluster<'_> {
                     _ => String::new(),
                 };
                 d.labels.push(self.label(site, format!("{} from here{of}", counted(n, "arrival"))));
+            }
+            if self.is_unannounced(b) {
+                self.tell_unannounced(&mut d, b);
             }
             // Made for whole warps, and what has come is a commit, of the warp that waits for them: it is meant for another one.
             let own = |site: u32| b.came.iter().any(|came| (came.warp, came.site) == (root.warp, site));
@@ -400,6 +403,9 @@ impl Cluster<'_> {
             }
             return d;
         }
+        if let Some(mma) = self.lacks_commit(blocked, root) {
+            return self.not_committed(root, barrier, mma, wait);
+        }
         if let Some(twin) = self.busy_twin(barrier) {
             return self.only_at_the_twin(barrier, twin, wait);
         }
@@ -418,7 +424,9 @@ impl Cluster<'_> {
         let mut d = self.hang(
             root.site,
             format!("the wait for {name} never ends: nothing ever arrives at it"),
-            if parity == 0 && !passed_before && (self.loads_next(root.site) || self.is_told_by_threads(b.offset)) {
+            if let Some(readers) = self.awaits_readers(root, b.offset) {
+                readers
+            } else if parity == 0 && !passed_before && (self.loads_next(root.site) || self.is_told_by_threads(b.offset)) {
                 "If it waits for a stage or an accumulator to be free, as all are at the beginning, let it begin with parity 1: that \
                  passes on a fresh mbarrier. Otherwise let something arrive at it before."
             } else if let Some((site, _)) = astray {

@@ -9,6 +9,7 @@ use super::mbarrier::{Mbarrier, sum};
 use super::names::counted;
 use super::warp::State;
 use crate::diagnostic::{Diagnostic, Label};
+use crate::program::facts::leads;
 use crate::program::op::{Op, Reg, TmaKind};
 
 /// A way from a wait to its root.
@@ -27,6 +28,10 @@ impl Cluster<'_> {
         // Who should arrive is not known of those that have never come, but where their way leads, or who waits longest, may tell.
         while chain.ring.is_none() {
             let Some(last) = chain.waits.last().and_then(|&last| blocked.get(last)) else { break };
+            // What it waits for is a commit that nobody will ever execute.
+            if self.lacks_commit(blocked, last).is_some() {
+                break;
+            }
             let longest = || place(self.first_to_wait(blocked, last));
             let by_code = self.next_by_code(blocked, last);
             let more = self.sure_chain(blocked, by_code.unwrap_or_else(longest));
@@ -98,7 +103,9 @@ impl Cluster<'_> {
             _ => false,
         };
         let used = |site: u32| self.barriers.iter().any(|b| b.came.iter().any(|came| came.site == site));
-        let new = self.kernel.code.iter().filter(|inst| arrives(&inst.op) && !used(inst.site));
+        let may = self.may_arrive(offset);
+        let new =
+            self.kernel.code.iter().filter(|inst| arrives(&inst.op) && !used(inst.site) && may.contains(&inst.site));
         new.map(|inst| inst.site).collect()
     }
 
@@ -249,7 +256,13 @@ impl Cluster<'_> {
     /// Of those that wait for mbarriers to which nothing has ever come, the one whose work comes first: it is to pass at the beginning.
     pub fn first_of_fresh<'b>(&self, waits: &[&'b Blocked]) -> Option<&'b Blocked> {
         let fresh = |b: &&Blocked| barrier_of(b).is_some_and(|n| self.barriers[n as usize].came.is_empty());
-        let first = waits.iter().copied().min_by_key(|b| (self.role(b.site), began(b)));
+        // Who has multiplied already has begun, and waits for what comes behind.
+        let has_begun = |b: &Blocked, role: u32| role == 1 && self.issued.sites.contains_key(&b.warp);
+        let place = |b: &Blocked| {
+            let role = self.role(b.site);
+            (has_begun(b, role), role, began(b))
+        };
+        let first = waits.iter().copied().min_by_key(|b| place(b));
         first.filter(|_| waits.iter().all(fresh))
     }
 
@@ -288,16 +301,21 @@ impl Cluster<'_> {
         self.role(site) == 0
     }
 
-    /// The place, in the order of a GEMM's work, of what is done next behind a statement.
+    /// The place, in the order of a GEMM's work, of what is done next behind a statement, on the shortest way.
     pub fn role(&self, site: u32) -> u32 {
-        let behind = self.kernel.code.iter().skip_while(|inst| inst.site != site);
+        let code = &self.kernel.code;
         let role = |op: &Op| match op {
             Op::Tma(op) if matches!(op.kind, TmaKind::Load) => Some(0),
             Op::Mma(_) => Some(1),
             Op::TensorLoad { .. } => Some(2),
             _ => None,
         };
-        behind.map(|inst| &inst.op).find_map(role).unwrap_or(3)
+        let start = code.iter().position(|inst| inst.site == site);
+        let next = start.and_then(|start| {
+            let far = |which: u32| Some((leads(code, start, &[], |inst| role(&inst.op) == Some(which))?, which));
+            (0..3).filter_map(far).min()
+        });
+        next.map_or(3, |(_, which)| which)
     }
 
     /// The mbarriers at the same offset, in all CTAs of the cluster.

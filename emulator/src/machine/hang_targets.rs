@@ -51,7 +51,7 @@ impl Cluster<'_> {
             let other = &self.barriers[n as usize];
             let arrival = other.came.iter().find(|came| !came.bytes)?;
             let alike = mine.is_some() && self.ring_of(other.offset) == mine;
-            let lost = || self.is_commit(arrival.site) && !awaited(n);
+            let lost = || self.is_commit(arrival.site) && !awaited(n) && !self.may_be_awaited(other.offset);
             (other.valid && other.cta == here.cta && (alike || lost())).then_some((arrival.site, n))
         })
     }

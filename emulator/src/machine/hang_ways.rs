@@ -30,11 +30,16 @@ impl Cluster<'_> {
     }
 
     /// A wait that is wrong by itself, whatever others do: one for registers that nobody gives back any more, one that leaves out a phase, one
-    /// whose index has run past its mbarriers, or one at a CTA barrier to which nobody else would ever come.
+    /// whose index has run past its mbarriers, one for bytes that no statement announces, or one at a CTA barrier to which nobody else would ever come.
     pub fn wrong_by_itself<'b>(&self, blocked: &'b [Blocked]) -> Option<&'b Blocked> {
         let starved = blocked.iter().find(|waiter| self.is_starved(blocked, waiter));
+        let unannounced =
+            |waiter: &Blocked| barrier_of(waiter).is_some_and(|n| self.is_unannounced(&self.barriers[n as usize]));
         let wrong = |waiter: &&Blocked| {
-            self.skipped(waiter).is_some() || self.run_past(waiter).is_some() || self.waits_again(waiter).is_some()
+            unannounced(waiter)
+                || self.skipped(waiter).is_some()
+                || self.run_past(waiter).is_some()
+                || self.waits_again(waiter).is_some()
         };
         let wrong = starved.or_else(|| blocked.iter().find(wrong));
         wrong.or_else(|| blocked.iter().find(|waiter| self.nobody_comes(blocked, waiter)))

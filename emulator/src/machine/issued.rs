@@ -77,6 +77,11 @@ impl Issued {
         self.last = Some(mma.stamp.site);
     }
 
+    /// The statements of a warp's last MMAs, the last one first.
+    pub fn sites_of(&self, warp: usize) -> impl Iterator<Item = u32> {
+        self.recent.iter().rev().filter(move |mma| mma.warp == warp).map(|mma| mma.stamp.site)
+    }
+
     /// Whether there was a copy to tensor memory.
     pub fn has_copies(&self) -> bool {
         !self.copies.is_empty()

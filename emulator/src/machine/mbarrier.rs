@@ -15,6 +15,8 @@ pub const LIMIT: i64 = (1 << 20) - 1;
 pub struct Traffic {
     pub announced: Vec<Bytes>,
     pub brought: Vec<Bytes>,
+    /// Of what was brought, the bytes of copies that were issued for an earlier phase.
+    pub late: u64,
 }
 
 /// Bytes of one statement.
@@ -29,6 +31,12 @@ impl Traffic {
     fn clear(&mut self) {
         self.announced.clear();
         self.brought.clear();
+        self.late = 0;
+    }
+
+    /// Bytes of the copies that were issued for this phase.
+    pub fn own(&self) -> u64 {
+        sum(&self.brought).saturating_sub(self.late)
     }
 
     pub fn announce(&mut self, site: u32, bytes: u32) {

@@ -56,6 +56,8 @@ mod halves;
 mod hang;
 mod hang_barrier;
 mod hang_columns;
+mod hang_commit;
+mod hang_groups;
 mod hang_root;
 mod hang_targets;
 mod hang_ways;

@@ -15,6 +15,10 @@ pub enum Does {
     Waits,
     /// A CTA barrier.
     Meets,
+    /// A copy of the TMA engine.
+    Copies,
+    /// An MMA of the tensor core, with operands in shared memory or tensor memory.
+    Multiplies,
 }
 
 /// The statements of a kernel. They are looked through when a finding asks for the first time: most runs have none.
@@ -41,6 +45,8 @@ impl<'a> Statements<'a> {
                 Op::Store(_) | Op::MatrixStore { .. } | Op::AsyncStore(_) | Op::Fill { .. } => Does::Stores,
                 Op::Wgmma(_) | Op::WgmmaFence | Op::WgmmaCommit | Op::WgmmaWait { .. } => Does::Wgmma,
                 Op::BarrierWait { .. } => Does::Waits,
+                Op::Mma(_) => Does::Multiplies,
+                Op::Tma(_) => Does::Copies,
                 Op::CtaBarrier { .. } | Op::BarrierReduce { .. } => Does::Meets,
                 _ => return None,
             })

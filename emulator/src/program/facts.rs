@@ -117,14 +117,14 @@ pub fn leads(code: &[Inst], from: usize, decided: &[Option<bool>], found: impl F
 }
 
 /// What an instruction means to a search along the ways of the code.
-pub(super) enum Way {
+pub enum Way {
     Found,
     Ends,
     On,
 }
 
 /// Whether a way from behind an instruction leads to one that is found.
-pub(super) fn ways_lead(code: &[Inst], from: usize, test: impl Fn(usize, &Inst) -> Way) -> bool {
+pub fn ways_lead(code: &[Inst], from: usize, test: impl Fn(usize, &Inst) -> Way) -> bool {
     let guard = |_: usize, inst: &Inst| (!inst.facts.guarded).then_some(true);
     distance(code, from, guard, test).is_some()
 }

@@ -1,0 +1,120 @@
+//! Mbarriers in groups: a ring is addressed by its beginning and an index. Where each statement's group begins tells which statements may
+//! arrive at an mbarrier, also those that have not been executed. A hint: a register is taken to hold what was last written to it above.
+
+use super::cluster::Cluster;
+use crate::program::op::{Address, Alu, Inst, L32, Op, Reg};
+
+/// Of each statement that waits for an mbarrier or arrives at one: its place in the code, and where its group begins, if that is known.
+#[derive(Debug, Default)]
+pub struct Groups(Vec<(usize, Option<i64>)>);
+
+/// So many instructions on the way to an address are looked at.
+const DEEP: u32 = 6;
+
+fn waits(op: &Op) -> bool {
+    matches!(op, Op::BarrierWait { .. })
+}
+
+impl Groups {
+    /// Where the group of an mbarrier begins: at the last beginning that is not behind it.
+    fn of(&self, offset: u32) -> Option<i64> {
+        self.0.iter().filter_map(|(_, begins)| *begins).filter(|&begins| begins <= offset.into()).max()
+    }
+}
+
+impl Cluster<'_> {
+    fn groups(&self) -> &Groups {
+        self.groups.get_or_init(|| {
+            let address = |op: &Op| match op {
+                Op::BarrierWait { address, .. }
+                | Op::Commit { address, .. }
+                | Op::BarrierArrive { address, .. }
+                | Op::BarrierExpect { address, .. } => Some(*address),
+                _ => None,
+            };
+            let code = self.kernel.code.iter().enumerate();
+            let all = code.filter_map(|(at, inst)| Some((at, self.begins_at(at, &address(&inst.op)?))));
+            Groups(all.collect())
+        })
+    }
+
+    /// Where the group of a statement's mbarriers begins: its address, if all that is not known of it is zero.
+    fn begins_at(&self, at: usize, address: &Address) -> Option<i64> {
+        if address.base == Reg::Sink {
+            return Some(address.offset);
+        }
+        let (value, shared) = self.with_indices_zero(at, address.base, DEEP);
+        shared.then_some(address.offset + i64::from(value))
+    }
+
+    /// The value of a register where all that is not known is zero, and whether it is an address in shared memory.
+    fn with_indices_zero(&self, at: usize, reg: Reg, deep: u32) -> (u32, bool) {
+        let (code, constants) = (&self.kernel.code, &self.kernel.constants32);
+        if let Some(&(_, value)) = constants.iter().find(|constant| Reg::B32(constant.0) == reg) {
+            return (value, false);
+        }
+        let writes = |inst: &Inst| inst.defs.contains(&reg);
+        // A loop may be laid out so that what comes first stands below.
+        let written = code[..at].iter().rposition(writes).or_else(|| code.iter().position(writes));
+        let Some(from) = written.filter(|_| deep > 0) else { return (0, false) };
+        let of = |reg: Reg| self.with_indices_zero(from, reg, deep - 1);
+        match &code[from].op {
+            Op::SharedAddress { offset, .. } => (*offset, true),
+            Op::MapAddress { s, .. } | Op::Cvta { s, .. } | Op::Convert { s, .. } => of(*s),
+            Op::Alu { f, s, .. } => {
+                let [a, b, c] = s.map(Reg::B32);
+                let mut d: L32 = [0; 32];
+                let line = |value: u32| -> L32 { [value; 32] };
+                let shared = match f {
+                    Alu::U32(f) => {
+                        let a = of(a);
+                        f(&mut d, &line(a.0));
+                        a.1
+                    }
+                    Alu::B32(f) => {
+                        let (a, b) = (of(a), of(b));
+                        f(&mut d, &line(a.0), &line(b.0));
+                        a.1 || b.1
+                    }
+                    Alu::T32(f) => {
+                        let (a, b, c) = (of(a), of(b), of(c));
+                        f(&mut d, &line(a.0), &line(b.0), &line(c.0));
+                        a.1 || b.1 || c.1
+                    }
+                    _ => false,
+                };
+                (d[0], shared)
+            }
+            _ => (0, false),
+        }
+    }
+
+    /// The statements that may arrive at an mbarrier, whatever their index is: those of its group, and those of which nothing is known.
+    pub fn may_arrive(&self, offset: u32) -> Vec<u32> {
+        self.of_group(offset, |op| matches!(op, Op::Commit { .. } | Op::BarrierArrive { .. }))
+    }
+
+    /// Whether a statement announces bytes of this mbarrier, or may.
+    pub fn may_be_announced(&self, offset: u32) -> bool {
+        let announces = |op: &Op| match op {
+            Op::BarrierArrive { expect, .. } => expect.is_some(),
+            Op::BarrierExpect { complete, .. } => !complete,
+            _ => false,
+        };
+        !self.of_group(offset, announces).is_empty()
+    }
+
+    /// Whether a statement waits for mbarriers of the group of this one, or may.
+    pub fn may_be_awaited(&self, offset: u32) -> bool {
+        !self.of_group(offset, waits).is_empty()
+    }
+
+    fn of_group(&self, offset: u32, does: impl Fn(&Op) -> bool) -> Vec<u32> {
+        let groups = self.groups();
+        let group = groups.of(offset);
+        let code: &[Inst] = &self.kernel.code;
+        let same = |begins: Option<i64>| begins.is_none_or(|begins| group.is_none_or(|group| group == begins));
+        let all = groups.0.iter().filter(|(at, begins)| does(&code[*at].op) && same(*begins));
+        all.map(|(at, _)| code[*at].site).collect()
+    }
+}

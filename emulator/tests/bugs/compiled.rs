@@ -1,0 +1,132 @@
+//! Kernels of a compiler with one line changed, as somebody makes a mistake in a kernel for production: what is said of it, and that nothing is said
+//! besides.
+
+use super::case::told;
+use super::common;
+use emulator::{Diagnostic, Report, Severity};
+
+#[path = "../gluon/case.rs"]
+mod case;
+
+/// A kernel with this line of its text changed.
+fn changed(name: &str, line: usize, from: &str, to: &str) -> Report {
+    let kernel = case::case(name, None);
+    let mut lines: Vec<String> = kernel.text.lines().map(str::to_string).collect();
+    assert!(lines[line - 1].contains(from), "line {line} of {name} is {}", lines[line - 1]);
+    lines[line - 1] = lines[line - 1].replace(from, to);
+    common::run(&common::load(&lines.join("\n")), &kernel.launch, None, 10_000_000)
+}
+
+/// The same without this line.
+fn without(name: &str, line: usize, what: &str) -> Report {
+    let kernel = case::case(name, None);
+    let lines = kernel.text.lines().enumerate();
+    let text: Vec<&str> = lines.map(|(n, text)| if n + 1 == line { "" } else { text }).collect();
+    assert!(kernel.text.lines().nth(line - 1).is_some_and(|text| text.contains(what)), "line {line} of {name}");
+    common::run(&common::load(&text.join("\n")), &kernel.launch, None, 10_000_000)
+}
+
+/// The only finding, which begins at this line.
+#[track_caller]
+fn only<'r>(report: &'r Report, code: &str, line: u32) -> &'r Diagnostic {
+    assert_eq!(common::codes(report), [code], "{}", told(&report.findings));
+    let found = &report.findings[0];
+    assert_eq!(found.labels[0].place.line, line, "{}", told(&report.findings));
+    found
+}
+
+#[track_caller]
+fn has_label(found: &Diagnostic, line: u32, text: &str) {
+    let is = found.labels.iter().any(|label| label.place.line == line && label.text == text);
+    assert!(is, "{}", told(std::slice::from_ref(found)));
+}
+
+/// The commit of the first stage lacks, those of the others come, and cover its MMAs: the wait for that stage is the root, and no ring is drawn.
+#[test]
+fn one_stage_is_never_committed() {
+    let report = without("ws_persistent", 700, "tcgen05.commit");
+    let found = only(&report, "hang", 537);
+    assert_eq!(found.title, "the wait for dynamic shared memory at byte 131248 never ends: nothing ever arrives at it");
+    let late = "no tcgen05.commit follows this MMA before its thread waits for what it multiplies next";
+    has_label(found, 697, late);
+    assert!(found.help.starts_with("Behind the MMA (line 697), let its thread execute tcgen05.commit.cta_group::1."));
+    let report = without("ws_two_cta", 755, "tcgen05.commit");
+    has_label(only(&report, "hang", 829), 751, late);
+    assert!(report.findings[0].help.contains("tcgen05.commit.cta_group::2."), "{}", told(&report.findings));
+}
+
+/// Who issues the MMAs waits for them itself, and nothing is ever committed: not the parity of the wait is wrong.
+#[test]
+fn nothing_is_ever_committed() {
+    let report = without("ring3", 276, "tcgen05.commit");
+    let found = only(&report, "hang", 179);
+    has_label(found, 273, "no tcgen05.commit follows this MMA");
+    assert!(found.help.starts_with("Behind the MMA (line 273), let its thread execute tcgen05.commit.cta_group::1."));
+}
+
+/// The stages are committed, and the product is not: it is the wait for the product that lacks a statement.
+#[test]
+fn the_product_is_never_committed() {
+    let report = without("ws_two_cta", 571, "tcgen05.commit");
+    let found = only(&report, "hang", 211);
+    has_label(found, 751, "the last MMA: no tcgen05.commit behind it is to the mbarrier that is waited for");
+    assert!(found.help.starts_with("No statement arrives at this mbarrier."), "{}", found.help);
+    // Of the two that wait for each other, the one who multiplies has begun.
+    let report = without("fp8_roles", 412, "tcgen05.commit");
+    let found = only(&report, "hang", 728);
+    assert_eq!(found.help, "Behind the last MMA, let its thread execute tcgen05.commit to this mbarrier.");
+}
+
+/// A commit that comes behind the hang is none that goes astray: somebody waits for what it tells.
+#[test]
+fn a_commit_for_others_is_not_astray() {
+    let report = without("attention_roles", 321, "mbarrier.arrive");
+    let found = only(&report, "hang", 805);
+    assert!(!found.labels.iter().any(|label| label.text.starts_with("this arrives at")), "{}", told(&report.findings));
+}
+
+/// Both CTAs of a pair announce: what each should say, and not the sum.
+#[test]
+fn each_cta_announces_its_part() {
+    let report = changed("two_cta", 145, "24576", "1024");
+    let found = only(&report, "hang", 145);
+    let each = "Announce 24576 bytes in each of the 2 announcements (2 CTAs announce), or let the copies of a phase bring 2048.";
+    assert_eq!(found.help, each);
+    let alone = changed("ring3", 114, "32768", "40000");
+    let found = only(&alone, "hang", 114);
+    assert_eq!(found.help, "Announce 32768 bytes, or let the copies of a phase bring 40000.");
+}
+
+/// Bytes that one phase leaves to the next make that one wrong, too, and what is multiplied is undefined: all that follows from the first.
+#[test]
+fn bytes_that_are_left_to_later_phases_are_told_once() {
+    let report = changed("ring3", 114, "32768", "16384");
+    let found = only(&report, "phase-completed-early", 114);
+    assert_eq!(found.help, "Announce 32768 bytes, or let the copies of a phase bring 16384.");
+    assert_eq!(found.severity, Severity::Finding);
+    // It hangs in the end: that is said where the bytes are announced.
+    let report = changed("mxf8", 175, "33792", "32768");
+    let found = only(&report, "phase-completed-early", 175);
+    assert_eq!(found.severity, Severity::Error, "the run does not end");
+    assert_eq!(found.help, "Announce 33792 bytes, or let the copies of a phase bring 32768.");
+    has_label(found, 175, "32768 bytes are announced here; a later phase, to which bytes are left so, never completes");
+}
+
+/// The maps of FP8 matrices have elements of a byte: an MMA that takes them for 16 bits each is noted, one that takes them as they are is not.
+#[test]
+fn elements_of_another_width_are_noted() {
+    let widths = |report: &Report| -> Vec<Diagnostic> {
+        report.notes.iter().filter(|note| note.code == "type-mismatch").cloned().collect()
+    };
+    let report = changed("fp8_e4m3", 226, "kind::f8f6f4", "kind::f16");
+    let [note] = &widths(&report)[..] else { panic!("{}", told(&report.notes)) };
+    let title = "an MMA takes A and B for elements of 2 bytes, which were loaded as elements of 1 byte";
+    assert_eq!((note.title.as_str(), note.labels[0].place.line), (title, 226));
+    has_label(note, 173, "the box of A is loaded here as elements of 1 byte");
+    assert!(note.help.contains("kind::f8f6f4"), "{}", note.help);
+    for right in ["fp8_e4m3", "mxf4", "nvf4", "tf32", "int8", "ring3"] {
+        let kernel = case::case(right, None);
+        let report = common::run(&common::load(&kernel.text), &kernel.launch, None, 10_000_000);
+        assert!(widths(&report).is_empty(), "{right}: {}", told(&report.notes));
+    }
+}
