@@ -105,7 +105,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("race-tensor", "two unordered accesses of tensor memory, one of them a write"),
     (
         "register-count",
-        "a setmaxnreg that warps of the warpgroup leave out, or whose number does not lie on its side of what the warp has (a note of one before          which the warpgroup has not synchronised since the one before)",
+        "a setmaxnreg that warps of the warpgroup leave out, or whose number does not lie on its side of what the warp has",
     ),
     (
         "remote-use-outlives-cta",
@@ -114,6 +114,7 @@ pub const CODES: &[(&str, &str)] = &[
     ),
     ("same-value-written-twice", "two warps store the same value without being ordered (a note)"),
     ("scale-factors-apart", "the quarters of tensor memory's lanes do not hold the same scale factors"),
+    ("setmaxnreg-unordered", "a setmaxnreg although nothing orders it behind the warpgroup's one before (a note)"),
     (
         "swizzle-mismatch",
         "a tile is read with another swizzle than it was loaded with (a note if it was loaded without one)",

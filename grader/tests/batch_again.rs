@@ -194,8 +194,9 @@ fn each_entry_has_a_row_with_what_it_is_and_what_to_do() {
     assert!(errors.contains("note: .DS_Store is left out: its name begins with a dot\n"), "{errors}");
     let csv = class.csv("grades");
     let mut reader = csv::Reader::from_reader(csv.as_bytes());
+    let next = reader.headers().expect("a head").iter().position(|column| column == "next").expect("what comes next");
     let rows = reader.records().map(|row| row.expect("a row"));
-    let rows: Vec<String> = rows.map(|row| format!("{}: {}\n", &row[0], &row[row.len() - 3])).collect();
+    let rows: Vec<String> = rows.map(|row| format!("{}: {}\n", &row[0], &row[next])).collect();
     expect![[r#"
         anna: step01: it does not compile: error: this file contains an unclosed delimiter, at steps/step01/src/kernel.rs:1; try: Run `cargo check -p step01` until it compiles; read: step 1 (book/src/step01.md)
         ben.zip: not graded: ben.zip is a .zip file; a hand-in is a folder, a .tar, a .tar.gz or a .tgz file; try: Unpack it into a folder of that name, or ask for what `cargo workbook pack` writes.
@@ -243,8 +244,9 @@ fn a_row_says_what_comes_next_or_what_the_machine_lacks() {
     assert_eq!(status, Some(0), "{errors}");
     let csv = class.csv("grades");
     let mut reader = csv::Reader::from_reader(csv.as_bytes());
+    let next = reader.headers().expect("a head").iter().position(|column| column == "next").expect("what comes next");
     let rows = reader.records().map(|row| row.expect("a row"));
-    let rows: Vec<String> = rows.map(|row| format!("{}: {}\n", &row[0], &row[row.len() - 2])).collect();
+    let rows: Vec<String> = rows.map(|row| format!("{}: {}\n", &row[0], &row[next])).collect();
     expect![[r#"
         begun: step01: TODO 1.4: the MMAs are committed to the mbarrier, at steps/step01/src/kernel.rs:81; try: Let the thread that issued the MMAs ask that mma_done hears of their end; read: mbarriers and phases (book/src/mbarriers.md)
         done: step01: resources could not be checked by the machine that grades: PTXAS=/no/ptxas is no file; `pip install --no-deps --target target/cuda nvidia-cuda-nvcc` brings it; then `export PTXAS=$PWD/target/cuda/nvidia/cu13/bin/ptxas`

@@ -4,7 +4,7 @@ use super::super::exact::tests::Random;
 use super::super::formats::Format;
 use super::super::mma::Source;
 use super::super::operand::Operand;
-use super::super::tensor::SharedDescriptor;
+use super::super::tensor::{COLUMNS, SharedDescriptor};
 use super::*;
 use crate::program::kind::Kind;
 use half::f16;
@@ -28,7 +28,7 @@ impl Model {
             let cells = &mut self.0[c];
             let at = |row: usize, n: usize| {
                 let (lane, column) = layout.cell(row as u32, n as u32, i.n);
-                (lane, TensorMemory::index(lane, m.column + column))
+                (lane, (lane * COLUMNS + m.column + column) as usize)
             };
             let (rows, columns) = (a.bits.len(), i.n as usize);
             let mut d: Vec<u32> = (0..rows * columns).map(|n| cells[at(n / columns, n % columns).1].0).collect();
@@ -55,13 +55,13 @@ fn waiting_changes_nothing() {
         let numerics = if case % 2 == 0 { Numerics::Fast } else { Numerics::Exact };
         let mut ctas = [TensorMemory::new(), TensorMemory::new()];
         for tensor in &mut ctas {
-            for cell in 0..LANES * 512 {
+            for cell in 0..LANES * COLUMNS {
                 let defined = case % 3 != 0 || !random.next().is_multiple_of(50);
-                tensor.set(cell / 512, cell % 512, (random.next() as i16 as f32 / 64.0).to_bits(), defined);
+                tensor.set(cell / COLUMNS, cell % COLUMNS, (random.next() as i16 as f32 / 64.0).to_bits(), defined);
             }
         }
         let all = |ctas: &[TensorMemory]| -> Vec<Vec<(u32, bool)>> {
-            ctas.iter().map(|t| (0..LANES * 512).map(|at| t.get(at / 512, at % 512)).collect()).collect()
+            ctas.iter().map(|t| (0..LANES * COLUMNS).map(|at| t.get(at / COLUMNS, at % COLUMNS)).collect()).collect()
         };
         let mut model = Model(all(&ctas));
         let mut batches = Batches::default();
@@ -123,9 +123,15 @@ fn waiting_changes_nothing() {
             joined += u32::from(batches.waiting.iter().any(|batch| batch.steps.len() > 1));
             // Who looks at definedness need not settle.
             for (tensor, model) in ctas.iter().zip(&model.0) {
-                for at in 0..LANES * 512 {
-                    let defined = tensor.defined_lanes(at % 512) >> (at / 512) & 1 == 1;
-                    assert_eq!(defined, model[at as usize].1, "case {case}, lane {}, column {}", at / 512, at % 512);
+                for at in 0..LANES * COLUMNS {
+                    let defined = tensor.defined_lanes(at % COLUMNS) >> (at / COLUMNS) & 1 == 1;
+                    assert_eq!(
+                        defined,
+                        model[at as usize].1,
+                        "case {case}, lane {}, column {}",
+                        at / COLUMNS,
+                        at % COLUMNS
+                    );
                 }
             }
             if random.next().is_multiple_of(6) {

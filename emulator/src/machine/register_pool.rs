@@ -171,7 +171,7 @@ impl Cluster<'_> {
         };
         let other = self.others_of_warpgroup(warp).find(unknown)?;
         let mut diagnostic = self.problem(
-            CODE,
+            "setmaxnreg-unordered",
             this.site,
             format!(
                 "warp {} executes setmaxnreg.{} to {}, and does not know that warp {} of its warpgroup has executed the one before",

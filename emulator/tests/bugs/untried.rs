@@ -752,14 +752,14 @@ fn lanes_and_registers() -> Vec<Case> {
             "registers are given back with no synchronisation since they were taken",
             registers,
             &[("@between", "")],
-            Notes("register-count", "@back", Result::Right),
+            Notes("setmaxnreg-unordered", "@back", Result::Right),
         ),
         of(
             "u94",
             "a warp synchronises, the warpgroup does not",
             registers,
             &[("@between", "bar.warp.sync -1;")],
-            Notes("register-count", "@back", Result::Right),
+            Notes("setmaxnreg-unordered", "@back", Result::Right),
         ),
         of(
             "u95",
