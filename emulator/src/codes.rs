@@ -105,7 +105,8 @@ pub const CODES: &[(&str, &str)] = &[
     ("race-tensor", "two unordered accesses of tensor memory, one of them a write"),
     (
         "register-count",
-        "a setmaxnreg that warps of the warpgroup leave out, or whose number does not lie on its side of what the warp has (a note of one before          which the warpgroup has not synchronised since the one before)",
+        "a setmaxnreg that warps of the warpgroup leave out, or whose number does not lie on its side of what the warp has (a note of one before \
+         which the warpgroup has not synchronised since the one before)",
     ),
     (
         "remote-use-outlives-cta",
