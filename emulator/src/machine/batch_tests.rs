@@ -28,7 +28,7 @@ impl Model {
             let cells = &mut self.0[c];
             let at = |row: usize, n: usize| {
                 let (lane, column) = layout.cell(row as u32, n as u32, i.n);
-                (lane, TensorMemory::index(lane, m.column + column))
+                (lane, (lane * 512 + m.column + column) as usize)
             };
             let (rows, columns) = (a.bits.len(), i.n as usize);
             let mut d: Vec<u32> = (0..rows * columns).map(|n| cells[at(n / columns, n % columns).1].0).collect();

@@ -146,7 +146,7 @@ fn layouts_of_tensor_memory_are_those_of_the_vectors() {
                 ((0..rows).filter(|&row| written[row]).map(cell).collect(), first as usize..(first + run) as usize)
             })
             .collect();
-        all.cells = (0..128 * 512).map(|_| (random.next() as i8 as f32).to_bits()).collect();
+        all.cells = (0..TensorMemory::index(128, 0)).map(|_| (random.next() as i8 as f32).to_bits()).collect();
         assert!(all.compute(true) == all.compute(false), "case {case}: {step:?}, {m} × {n}, {ctas} CTAs");
     }
 }
