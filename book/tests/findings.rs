@@ -67,6 +67,13 @@ fn codes_are_in_alphabetical_order() {
     assert!(wrong.is_empty(), "emulator/src/codes.rs: out of order {wrong:?}");
 }
 
+/// A text that is broken off in the source keeps no indentation of it.
+#[test]
+fn what_codes_mean_is_written_with_single_blanks() {
+    let wrong: Vec<_> = CODES.iter().filter(|(_, means)| means.contains("  ")).map(|(code, _)| code).collect();
+    assert!(wrong.is_empty(), "emulator/src/codes.rs: blanks in a row in {wrong:?}");
+}
+
 /// How a section says that its output is not of a kernel of the steps, and why.
 const NO_MUTANT: &str = "No mutant of a step gets it: ";
 

@@ -219,3 +219,29 @@ fn one_lane_of_each_warp_arrives() {
     );
     assert!(found.help.starts_with("One lane of a warp arrives where 32 are counted"), "{found:#?}");
 }
+
+/// A kernel of 200,000 instructions, written out, whose warps wait at 32 places and would arrive at thousands: the explanation takes no longer than
+/// the kernel takes to load.
+#[test]
+fn a_hang_of_a_large_kernel_is_explained_in_time() {
+    let waits: String = (0..32)
+        .map(|n| format!("setp.ne.u32 %p1, %r1, {n};\n@%p1 bra N{n};\nadd.u32 %r4, %r2, %r3;\nW{n}:\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [%r4], 0;\n@!%p2 bra W{n};\nN{n}:\n"))
+        .collect();
+    let arrivals =
+        "add.u32 %r5, %r5, 1;\nadd.u32 %r7, %r5, %r3;\nand.b32 %r8, %r7, %r5;\nmad.lo.u32 %r6, %r8, 8, %r2;\n\
+                    mbarrier.arrive.shared::cta.b64 _, [%r6];\n"
+            .repeat(40_000);
+    let text = format!(
+        ".version 8.6\n.target sm_100a\n.address_size 64\n.visible .entry k()\n{{\n.shared .align 8 .b64 bar[32];\n.reg .pred %p<4>;\n\
+         .reg .b32 %r<16>;\nmov.u32 %r0, %tid.x;\nshr.u32 %r1, %r0, 5;\nshl.b32 %r3, %r1, 3;\nmov.u32 %r2, bar;\nmov.u32 %r5, 0;\n\
+         and.b32 %r9, %r0, 31;\nsetp.eq.u32 %p0, %r9, 0;\nadd.u32 %r4, %r2, %r3;\n@%p0 mbarrier.init.shared::cta.b64 [%r4], 1;\n\
+         bar.sync 0;\n{waits}{arrivals}ret;\n}}\n"
+    );
+    let begun = std::time::Instant::now();
+    let program = load(&text);
+    let loaded = begun.elapsed();
+    let report = common::run(&program, &common::launch("k", 1024, vec![]), None, 1_000_000);
+    let ran = begun.elapsed() - loaded;
+    assert_eq!(common::codes(&report), ["hang"]);
+    assert!(ran < 4 * loaded + std::time::Duration::from_secs(2), "loads in {loaded:?}, runs in {ran:?}");
+}

@@ -8,6 +8,7 @@ mod names;
 
 use harness::workbook::name;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// What it was about. A stable word of the JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -94,15 +95,25 @@ impl Stopped {
     }
 }
 
+/// Names of a kernel that are told: a text can have any number of them.
+const MOST: usize = 40;
+
 /// What a kernel's text names: each name once, at the first line that has it.
 pub fn named(text: &str) -> Vec<Stopped> {
-    let mut all: Vec<Stopped> = Vec::new();
+    let (mut all, mut known) = (Vec::new(), BTreeSet::new());
     for found in names::of(text) {
-        let begin = format!("the kernel names `{}`", found.name);
-        if all.iter().all(|known| !known.text.starts_with(&begin)) {
-            let text = format!("{begin} (line {}); {}", found.line, found.what.holds());
-            all.push(Stopped { what: found.what, text, line: Some(found.line) });
+        if known.contains(&found.name) {
+            continue;
         }
+        let what = match all.len() {
+            MOST => format!("the kernel names more than these {MOST}, from line {} on", found.line),
+            _ => format!("the kernel names `{}` (line {}); {}", found.name, found.line, found.what.holds()),
+        };
+        all.push(Stopped { what: found.what, text: what, line: Some(found.line) });
+        if all.len() > MOST {
+            break;
+        }
+        known.insert(found.name);
     }
     all
 }
@@ -143,6 +154,21 @@ pub fn happened(build_failure: &str) -> Option<Stopped> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_hostile_text_is_read_in_time_and_told_in_few_lines() {
+        let begun = std::time::Instant::now();
+        assert_eq!(named(&"std::{".repeat(1 << 17)), []);
+        assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
+        let many: String = (0..10_000).map(|n| format!("mod m{n};\n")).collect();
+        let told = named(&many);
+        assert_eq!(told.len(), MOST + 1);
+        assert_eq!(told[MOST].text, "the kernel names more than these 40, from line 41 on");
+        let long = named(&format!("use std as {};", "a".repeat(1 << 19)));
+        assert!(long[0].text.len() < 300, "{} bytes", long[0].text.len());
+        // The same name again is told once.
+        assert_eq!(named("use std::net; use std::net;").len(), 1);
+    }
 
     #[test]
     fn what_happened_is_told_and_a_mistake_is_not() {

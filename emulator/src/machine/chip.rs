@@ -281,7 +281,7 @@ impl<'a> Chip<'a> {
                 let writers = (0..MAP_BYTES as u64).step_by(4).filter_map(|n| self.tracker.writer(buffer, offset + n));
                 let missing = |by: &Stamp| by.cluster != own && by.epoch > acquired.far(by.cluster, by.actor).0;
                 if let Some(by) = writers.into_iter().find(missing) {
-                    self.cluster(at).map_not_acquired(site, by.site, true, false);
+                    self.cluster(at).map_not_acquired(site, by.site, true, " at .gpu scope or a wider one");
                 }
             }
             Item::Write(write) => {

@@ -127,6 +127,7 @@ pub struct Cluster<'a> {
     pub depths: super::depths::Depths,
     /// Found out when a hang asks for them.
     pub groups: std::cell::OnceCell<super::hang_groups::Groups>,
+    pub roles: std::cell::RefCell<FxHashMap<u32, u32>>,
     /// By the first warp of each.
     pub warpgroups: FxHashMap<usize, super::wgmma::Warpgroup>,
     pub wgmmas: Vec<super::wgmma_work::PendingWgmma>,
@@ -248,6 +249,7 @@ impl<'a> Cluster<'a> {
             products: Default::default(),
             depths: Default::default(),
             groups: Default::default(),
+            roles: Default::default(),
             warpgroups: FxHashMap::default(),
             wgmmas: Vec::new(),
             free_wgmmas: Vec::new(),

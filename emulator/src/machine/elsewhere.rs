@@ -85,8 +85,12 @@ impl Cluster<'_> {
                 let b = buffers.iter().find(of).filter(|_| half)?;
                 let whose = b.describe_element(low.wrapping_sub(b.base) & 0xffff_ffff);
                 elsewhere(
-                    format!("the lower half of the address of {whose}, in global memory"),
-                    format!("Keep addresses of global memory in 64-bit registers. {plain}"),
+                    // A shared address that is far too large can be the same number.
+                    format!("perhaps the lower half of the address of {whose}, in global memory"),
+                    format!(
+                        "If it comes from such an address, keep those in 64-bit registers. {plain} Otherwise check its offset against the \
+                         sizes of the tiles."
+                    ),
                 )
             }),
             LOCAL_WINDOW => elsewhere(

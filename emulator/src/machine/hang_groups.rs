@@ -3,6 +3,7 @@
 
 use super::cluster::Cluster;
 use crate::program::op::{Address, Alu, Inst, L32, Op, Reg};
+use rustc_hash::FxHashMap;
 
 /// Of each statement that waits for an mbarrier or arrives at one: its place in the code, and where its group begins, if that is known.
 #[derive(Debug, Default)]
@@ -22,42 +23,56 @@ impl Groups {
     }
 }
 
-impl Cluster<'_> {
-    fn groups(&self) -> &Groups {
-        self.groups.get_or_init(|| {
-            let address = |op: &Op| match op {
-                Op::BarrierWait { address, .. }
-                | Op::Commit { address, .. }
-                | Op::BarrierArrive { address, .. }
-                | Op::BarrierExpect { address, .. } => Some(*address),
-                _ => None,
-            };
-            let code = self.kernel.code.iter().enumerate();
-            let all = code.filter_map(|(at, inst)| Some((at, self.begins_at(at, &address(&inst.op)?))));
-            Groups(all.collect())
-        })
+/// What registers hold where all that is not known is zero. Each statement is looked at once for each depth: a kernel that is written out has
+/// thousands of mbarrier statements, whose addresses begin at its top.
+struct Guess<'a> {
+    code: &'a [Inst],
+    constants: FxHashMap<Reg, u32>,
+    /// The statements that write a register, in the order of the code.
+    writers: FxHashMap<Reg, Vec<usize>>,
+    /// What was found, by the statement and the depth that was left.
+    found: FxHashMap<(usize, u32), (u32, bool)>,
+}
+
+impl<'a> Guess<'a> {
+    fn new(code: &'a [Inst], constants: &[(u16, u32)]) -> Guess<'a> {
+        let mut writers: FxHashMap<Reg, Vec<usize>> = FxHashMap::default();
+        for (at, inst) in code.iter().enumerate() {
+            inst.defs.iter().for_each(|&reg| writers.entry(reg).or_default().push(at));
+        }
+        let constants = constants.iter().map(|&(reg, value)| (Reg::B32(reg), value)).collect();
+        Guess { code, constants, writers, found: FxHashMap::default() }
     }
 
     /// Where the group of a statement's mbarriers begins: its address, if all that is not known of it is zero.
-    fn begins_at(&self, at: usize, address: &Address) -> Option<i64> {
+    fn begins_at(&mut self, at: usize, address: &Address) -> Option<i64> {
         if address.base == Reg::Sink {
             return Some(address.offset);
         }
-        let (value, shared) = self.with_indices_zero(at, address.base, DEEP);
+        let (value, shared) = self.value(at, address.base, DEEP);
         shared.then_some(address.offset + i64::from(value))
     }
 
-    /// The value of a register where all that is not known is zero, and whether it is an address in shared memory.
-    fn with_indices_zero(&self, at: usize, reg: Reg, deep: u32) -> (u32, bool) {
-        let (code, constants) = (&self.kernel.code, &self.kernel.constants32);
-        if let Some(&(_, value)) = constants.iter().find(|constant| Reg::B32(constant.0) == reg) {
+    /// The value of a register, and whether it is an address in shared memory.
+    fn value(&mut self, at: usize, reg: Reg, deep: u32) -> (u32, bool) {
+        if let Some(&value) = self.constants.get(&reg) {
             return (value, false);
         }
-        let writes = |inst: &Inst| inst.defs.contains(&reg);
+        let Some(writers) = self.writers.get(&reg).filter(|_| deep > 0) else { return (0, false) };
         // A loop may be laid out so that what comes first stands below.
-        let written = code[..at].iter().rposition(writes).or_else(|| code.iter().position(writes));
-        let Some(from) = written.filter(|_| deep > 0) else { return (0, false) };
-        let of = |reg: Reg| self.with_indices_zero(from, reg, deep - 1);
+        let above = writers.partition_point(|&writer| writer < at);
+        let from = writers[above.saturating_sub(1)];
+        if let Some(&known) = self.found.get(&(from, deep)) {
+            return known;
+        }
+        let value = self.written_by(from, deep - 1);
+        self.found.insert((from, deep), value);
+        value
+    }
+
+    fn written_by(&mut self, from: usize, deep: u32) -> (u32, bool) {
+        let code = self.code;
+        let mut of = |reg: Reg| self.value(from, reg, deep);
         match &code[from].op {
             Op::SharedAddress { offset, .. } => (*offset, true),
             Op::MapAddress { s, .. } | Op::Cvta { s, .. } | Op::Convert { s, .. } => of(*s),
@@ -87,6 +102,24 @@ impl Cluster<'_> {
             }
             _ => (0, false),
         }
+    }
+}
+
+impl Cluster<'_> {
+    fn groups(&self) -> &Groups {
+        self.groups.get_or_init(|| {
+            let address = |op: &Op| match op {
+                Op::BarrierWait { address, .. }
+                | Op::Commit { address, .. }
+                | Op::BarrierArrive { address, .. }
+                | Op::BarrierExpect { address, .. } => Some(*address),
+                _ => None,
+            };
+            let mut guess = Guess::new(&self.kernel.code, &self.kernel.constants32);
+            let code = self.kernel.code.iter().enumerate();
+            let all = code.filter_map(|(at, inst)| Some((at, guess.begins_at(at, &address(&inst.op)?))));
+            Groups(all.collect())
+        })
     }
 
     /// The statements that may arrive at an mbarrier, whatever their index is: those of its group, and those of which nothing is known.

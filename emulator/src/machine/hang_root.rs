@@ -301,8 +301,18 @@ impl Cluster<'_> {
         self.role(site) == 0
     }
 
-    /// The place, in the order of a GEMM's work, of what is done next behind a statement, on the shortest way.
+    /// The place, in the order of a GEMM's work, of what is done next behind a statement, on the shortest way. Each is found once: many who are
+    /// blocked are asked for it, and a way may be as long as the kernel.
     pub fn role(&self, site: u32) -> u32 {
+        let known = self.roles.borrow().get(&site).copied();
+        known.unwrap_or_else(|| {
+            let role = self.next_role(site);
+            self.roles.borrow_mut().insert(site, role);
+            role
+        })
+    }
+
+    fn next_role(&self, site: u32) -> u32 {
         let code = &self.kernel.code;
         let role = |op: &Op| match op {
             Op::Tma(op) if matches!(op.kind, TmaKind::Load) => Some(0),

@@ -55,8 +55,8 @@ fn some_lanes(mask: u32) -> String {
 }
 
 impl Cluster<'_> {
-    /// How messages across CTAs name an actor of this cluster.
-    pub fn party(&self, actor: ActorId, site: u32) -> Option<Party> {
+    /// How messages across CTAs name an actor of this cluster. `site`: the statement of the access, if it is known.
+    pub fn party(&self, actor: ActorId, site: Option<u32>) -> Option<Party> {
         let of_cta = |what: &str, cta: usize| Party(format!("{what} for {}", in_grid(self.ctas[cta].id)));
         Some(match *self.actors.get(actor as usize)? {
             ActorKind::Warp(w) | ActorKind::TensorLoads(w) | ActorKind::TensorStores(w) => {
@@ -73,7 +73,7 @@ impl Cluster<'_> {
                 of_cta("the TMA engine", self.warps.get(warp as usize)?.cta)
             }
             ActorKind::Mbarrier => {
-                let what = self.called_async(site).unwrap_or("the TMA engine");
+                let what = site.and_then(|site| self.called_async(site)).unwrap_or("the TMA engine");
                 // What arrives at an mbarrier is data of its CTA.
                 match self.barriers.iter().find(|b| b.actor == actor) {
                     Some(b) => of_cta(what, b.cta),
@@ -93,7 +93,7 @@ impl Cluster<'_> {
         if alone || stamp.cluster != self.index {
             return self.who(stamp);
         }
-        self.party(stamp.actor, stamp.site).map_or_else(|| self.who(stamp), |Party(text)| text)
+        self.party(stamp.actor, Some(stamp.site)).map_or_else(|| self.who(stamp), |Party(text)| text)
     }
 
     /// Who made an access in another cluster.
@@ -108,7 +108,7 @@ impl Cluster<'_> {
     pub fn parts_and_engines(&self) -> impl Iterator<Item = ((u32, ActorId), Party)> {
         let of_global = |kind: &ActorKind| !matches!(kind, ActorKind::TensorLoads(_) | ActorKind::TensorStores(_));
         let rest = (self.warps.len()..self.actors.len()).filter(move |&n| of_global(&self.actors[n]));
-        rest.filter_map(|n| Some(((self.index, n as ActorId), self.party(n as ActorId, u32::MAX)?)))
+        rest.filter_map(|n| Some(((self.index, n as ActorId), self.party(n as ActorId, None)?)))
     }
 }
 
@@ -124,7 +124,7 @@ impl Chip<'_> {
     /// Who made an access, in whichever cluster, running or ended.
     pub fn party(&mut self, stamp: Stamp) -> Option<Party> {
         if let Some(at) = self.running.iter().position(|running| running.index == stamp.cluster) {
-            return self.cluster(at).party(stamp.actor, stamp.site);
+            return self.cluster(at).party(stamp.actor, Some(stamp.site));
         }
         if let Some(known) = self.parties.get(&(stamp.cluster, stamp.actor)) {
             return Some(known.clone());

@@ -176,7 +176,7 @@ impl TensorMemory {
         (lane * PITCH + column) as usize
     }
 
-    /// Lane after lane, all columns.
+    /// Lane after lane, all columns; what lies between two lanes is no cell.
     pub fn cells_mut(&mut self) -> &mut [u32] {
         simd::flat_mut(&mut self.lines)
     }

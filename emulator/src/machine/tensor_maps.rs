@@ -193,7 +193,11 @@ impl Cluster<'_> {
         self.warps[w].fence(scope);
         let stamp = self.stamp(w, mask, site);
         let warp = &mut self.warps[w];
-        let mut known = Views::far_only(warp.views.of_others());
+        let mut known = match scope {
+            Scope::Gpu => Views::far_only(warp.views.of_others()),
+            // No narrower scope includes threads of other clusters.
+            Scope::Cta | Scope::Cluster => Views::default(),
+        };
         known.maps_near.clone_from(&warp.views.maps_near);
         if scope == Scope::Cta {
             known.maps_near.join(&warp.views.maps);
@@ -237,15 +241,14 @@ impl Cluster<'_> {
         // What is not even ordered is a race, and found as one.
         if let Some(by) = missing.filter(|by| by.epoch <= warp.views.hb.get(by.actor) || by.actor == stamp.actor) {
             let released = covered(&by, warp.views.maps.get(by.actor), warp.views.maps_near.get(by.actor));
-            let apart = !near(&by);
-            self.map_not_acquired(site, by.site, released, apart);
+            let scope = if near(&by) { "" } else { " at .cluster scope or a wider one" };
+            self.map_not_acquired(site, by.site, released, scope);
         }
         acquired.of_others()
     }
 
-    /// A copy uses a tensor map without the fences that belong between.
-    /// `apart`: the writer is in another CTA, and fences at `.cta` scope do not count.
-    pub fn map_not_acquired(&mut self, site: u32, written: u32, released: bool, apart: bool) {
+    /// A copy uses a tensor map without the fences that belong between. `scope`: which of them count, where not all do.
+    pub fn map_not_acquired(&mut self, site: u32, written: u32, released: bool, scope: &str) {
         let (missing, help) = if released {
             (
                 "acquire",
@@ -259,10 +262,9 @@ impl Cluster<'_> {
                  it tells others of the map; the copy's CTA then acquires it.",
             )
         };
-        let wide = if apart { " at .cluster scope or a wider one" } else { "" };
         let labels = vec![
             self.label(site, "this copy uses the tensor map"),
-            self.label(written, format!("the map was written here; no {missing} fence for tensor maps{wide} follows")),
+            self.label(written, format!("the map was written here; no {missing} fence for tensor maps{scope} follows")),
         ];
         self.findings.add(Diagnostic {
             code: "tensor-map-not-acquired",

@@ -258,7 +258,8 @@ impl Cluster<'_> {
                 at.site,
                 format!("the shared address {whole:#x} of this copy is none: it is {whose}"),
                 SPACE_RULE,
-                "Give it the shared address, `mov.u32 %r, tile;`, or convert a generic one with `cvta.to.shared.u64`; look whether source                  and destination have changed places."
+                "Give it the shared address, `mov.u32 %r, tile;`, or convert a generic one with `cvta.to.shared.u64`; look whether source \
+                 and destination have changed places."
                     .into(),
             ))));
         }

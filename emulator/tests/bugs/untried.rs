@@ -34,6 +34,7 @@ pub fn cases() -> Vec<Case> {
 fn maps() -> Vec<Case> {
     let made = Small(1, 64, MADE_MAP);
     let another = Small(2, 32, MAP_OF_ANOTHER);
+    let far = Grid(2, 32, MAP_OF_ANOTHER_CLUSTER);
     let missing = || Finds(&[("tensor-map-not-acquired", "@copy")]);
     vec![
         of("u1", "nobody acquires the map", made, &[("@acquire", "")], missing()),
@@ -122,6 +123,20 @@ fn maps() -> Vec<Case> {
             "a generic proxy fence in place of the map's release",
             another,
             &[("@release", "fence.proxy.async.global;")],
+            missing(),
+        ),
+        of(
+            "u14",
+            "the reader acquires from its own CTA what another cluster has written",
+            far,
+            &[("@acquire", "fence.proxy.tensormap::generic.acquire.cta [%rd5], 128;")],
+            missing(),
+        ),
+        of(
+            "u15",
+            "the reader acquires from its own cluster what another one has written",
+            far,
+            &[("@acquire", "fence.proxy.tensormap::generic.acquire.cluster [%rd5], 128;")],
             missing(),
         ),
     ]

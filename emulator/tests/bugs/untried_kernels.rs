@@ -78,6 +78,48 @@ add.s64 %rd6, %rd6, %rd0;
 st.global.u32 [%rd6], %r10;
 END:";
 
+/// The same of two clusters: a flag in global memory tells that the map is there.
+pub const MAP_OF_ANOTHER_CLUSTER: &str = "\
+@%p0 mbarrier.init.shared::cta.b64 [bar_a], 1;
+add.s64 %rd5, %rd0, 4096;
+add.s64 %rd7, %rd0, 6144;
+mov.u32 %r9, %ctaid.x;
+setp.ne.u32 %p1, %r9, 0;
+@%p1 bra MADE;
+shl.b32 %r4, %r0, 2;
+cvt.u64.u32 %rd3, %r4;
+add.s64 %rd6, %rd2, %rd3;
+ld.b32 %r5, [%rd6];
+add.s64 %rd6, %rd5, %rd3;
+st.global.b32 [%rd6], %r5;
+bar.warp.sync -1;
+add.s64 %rd4, %rd1, 1024;
+@%p0 tensormap.replace.tile.global_address.global.b1024.b64 [%rd5], %rd4;
+bar.warp.sync -1;
+fence.proxy.tensormap::generic.release.gpu; // @release
+@%p0 st.release.gpu.global.u32 [%rd7], 1;
+bra END;
+MADE:
+@!%p0 bra WAIT;
+ASK:
+ld.acquire.gpu.global.u32 %r5, [%rd7];
+setp.eq.u32 %p2, %r5, 0;
+@%p2 bra ASK;
+fence.proxy.tensormap::generic.acquire.gpu [%rd5], 128; // @acquire
+mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar_a], 1024;
+cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes [tile], [%rd5, {0, 0}], [bar_a]; // @copy
+WAIT:
+mbarrier.try_wait.parity.shared::cta.b64 %p3, [bar_a], 0;
+@!%p3 bra WAIT;
+shl.b32 %r4, %r0, 2;
+mov.u32 %r6, tile;
+add.u32 %r7, %r6, %r4;
+ld.shared.u32 %r10, [%r7];
+mul.wide.u32 %rd6, %r0, 4;
+add.s64 %rd6, %rd6, %rd0;
+st.global.u32 [%rd6], %r10;
+END:";
+
 /// Clusters of two CTAs take over others; the response goes to both.
 pub const TAKEN_BY_TWO: &str = "\
 @!%p0 bra MADE;

@@ -70,11 +70,11 @@ pub(super) fn of(text: &str) -> Vec<Named> {
                     }
                 }
             }
-            "std" if at(n + 1) == "as" => add(What::System, format!("std as {}", at(n + 2))),
+            "std" if at(n + 1) == "as" => add(What::System, format!("std as {}", short(at(n + 2)))),
             "unsafe" => add(What::Unsafe, "unsafe".to_string()),
-            "extern" if at(n + 1) == "crate" => add(What::Build, format!("extern crate {}", at(n + 2))),
+            "extern" if at(n + 1) == "crate" => add(What::Build, format!("extern crate {}", short(at(n + 2)))),
             "extern" => add(What::Unsafe, "extern".to_string()),
-            "mod" if at(n + 2) == ";" => add(What::Build, format!("mod {};", at(n + 1))),
+            "mod" if at(n + 2) == ";" => add(What::Build, format!("mod {};", short(at(n + 1)))),
             "#" if at(n + 1) == "[" || inner => {
                 let word = if inner { at(n + 3) } else { at(n + 2) };
                 if let Some(what) = find(ATTRIBUTES, word) {
@@ -92,6 +92,10 @@ pub(super) fn of(text: &str) -> Vec<Named> {
     all
 }
 
+/// Words and signs of a list in braces that are looked at: no list of modules is longer, and a text of a thousand lists that never end is
+/// read once.
+const LIST: usize = 1000;
+
 /// The first words behind `std::`: one, or each of a list in braces.
 fn first_of_path<'a>(tokens: &[Token<'a>], begin: usize) -> Vec<&'a str> {
     let at = |n: usize| tokens.get(n).map(|token| token.text);
@@ -99,7 +103,7 @@ fn first_of_path<'a>(tokens: &[Token<'a>], begin: usize) -> Vec<&'a str> {
         return at(begin).into_iter().collect();
     }
     let (mut depth, mut first, mut all, mut n) = (1, true, Vec::new(), begin + 1);
-    while let Some(text) = at(n).filter(|_| depth > 0) {
+    while let Some(text) = at(n).filter(|_| depth > 0 && n < begin + LIST) {
         match text {
             "{" => depth += 1,
             "}" => depth -= 1,
@@ -114,6 +118,12 @@ fn first_of_path<'a>(tokens: &[Token<'a>], begin: usize) -> Vec<&'a str> {
         n += 1;
     }
     all
+}
+
+/// A name that somebody chose, which may be of any length.
+fn short(name: &str) -> &str {
+    const SHOWN: usize = 60;
+    name.char_indices().nth(SHOWN).map_or(name, |(end, _)| &name[..end])
 }
 
 /// Words and signs without comments, texts and characters in quotes.

@@ -26,7 +26,7 @@ fn an_address_of_another_space_is_named_with_its_owner() {
         ("ld.shared::cluster.u32 %r1, [%rd2];", "it is the address of `in` at byte 0, in global memory", "`.global`"),
         (
             "cvt.u32.u64 %r1, %rd2;\nld.shared.u32 %r2, [%r1];",
-            "the lower half of the address of `in` at byte 0",
+            "it is perhaps the lower half of the address of `in` at byte 0",
             "64-bit registers",
         ),
         (
@@ -53,7 +53,7 @@ fn an_address_of_another_space_is_named_with_its_owner() {
         (
             "cp.async.ca.shared.global [%rd0], [%rd2], 16;",
             "of this copy is none: it is the address of `out` at byte 0",
-            "changed places",
+            "look whether source and destination have changed places",
         ),
     ];
     for (body, says, advice) in cases {
