@@ -1,13 +1,13 @@
 //! `cp.async`: small asynchronous copies of each thread, in groups (PTX ISA 9.7.9.25.3); and `ldmatrix`, `stmatrix`.
 
-use super::access::Target;
 use super::cluster::{Cluster, Stop};
 use super::mbarrier_ops::Arrival;
 use super::memory::Runs;
 use super::names::counted;
 use super::origins::Source;
+use super::registers::lanes;
+use super::resolve::Target;
 use super::state::{ActorKind, At, CopiesArrival, Pending, Slot, Span};
-use super::warp::lanes;
 use crate::order::{Stamp, Views};
 use crate::program::op::{Address, Reg};
 use crate::protocol::What;

@@ -3,9 +3,9 @@
 
 use super::bounding_box::Rows;
 use super::cluster::{Cluster, Stop};
+use super::registers::lanes;
 use super::state::{At, Pending};
 use super::tma::Copy;
-use super::warp::lanes;
 use crate::order::{Stamp, Strength};
 use crate::program::atomic::AsyncStoreOp;
 use crate::program::op::TmaKind;

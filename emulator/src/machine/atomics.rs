@@ -7,10 +7,10 @@
 //! Strong accesses of global memory take effect where a window of simulated time ends, in the order of their times: other clusters
 //! may work on the same location.
 
-use super::access::Target;
 use super::cluster::{Cluster, Stop};
 use super::memory::{Global, Runs};
 use super::outbox::{self, Item, LoadJob};
+use super::resolve::{Access, Target};
 use super::state::At;
 use super::warp::State;
 use crate::diagnostic::Severity;
@@ -226,9 +226,9 @@ impl<'a> Cluster<'a> {
         let At { w, f, mask, site } = at;
         let each = usize::from(op.bytes);
         if usize::from(op.whole) > each {
-            self.targets(at, op.space, &op.address, op.whole.into(), super::access::Access::Update)?;
+            self.targets(at, op.space, &op.address, op.whole.into(), Access::Update)?;
         }
-        let targets = self.targets(at, op.space, &op.address, each as u64, super::access::Access::Update)?;
+        let targets = self.targets(at, op.space, &op.address, each as u64, Access::Update)?;
         if targets.iter().any(|(_, t)| matches!(t, Target::Local(_) | Target::Param(_))) {
             return Err(Some(Box::new(self.problem(
                 "ptx-semantics",

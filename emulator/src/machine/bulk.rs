@@ -1,8 +1,9 @@
 //! Bulk groups: how a thread waits for the stores that it gave to the TMA engine.
 
 use super::cluster::{Cluster, Stop};
+use super::registers::lanes;
 use super::state::{ActorKind, At};
-use super::warp::{Queue, State, lanes};
+use super::warp::{Queue, State};
 use std::collections::VecDeque;
 
 /// The bulk groups of a thread.

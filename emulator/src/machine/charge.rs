@@ -1,8 +1,8 @@
 //! What plain accesses cost: sectors of global memory, banks of shared memory.
 
-use super::access::Target;
 use super::cluster::Cluster;
 use super::memory::Runs;
+use super::resolve::Target;
 use super::state::{At, Span};
 use crate::report::EventKind;
 

@@ -6,22 +6,20 @@ use super::mbarrier::Mbarrier;
 use super::memory::{Global, Runs};
 use super::outbox::Outbox;
 use super::share::{RATE_BYTES, Rates};
-use super::state::{ActorKind, Commit, Cta, Engines, NamedBarrier, Origin, Pending, Race, RaceMemory, Span};
-use super::tensor::TensorMemory;
+use super::state::{ActorKind, Commit, Cta, NamedBarrier, Origin, Pending, Race, RaceMemory, Span};
 use super::tracker::Tracker;
 use super::values::{Blank, Dependences};
-use super::warp::{Fragment, Queue, Registers, State, Warp};
+use super::warp::{Queue, Warp};
+use crate::Options;
 use crate::diagnostic::Diagnostic;
 use crate::launch::Launch;
-use crate::order::{ActorId, Reason, Shadow, Stamp, Views};
+use crate::order::{ActorId, Reason, Stamp, Views};
 use crate::program::Kernel;
 use crate::protocol::Record;
 use crate::report::{Actor, Event, EventKind, Issuer, Memory, Printed};
 use crate::tensor_map::TensorMap;
 use crate::time::Costs;
-use crate::{MAX_SHARED, Options};
 use rustc_hash::FxHashMap;
-use smallvec::{SmallVec, smallvec};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
@@ -52,7 +50,7 @@ pub struct Place {
 }
 
 /// Sets of lanes of a warp whose accesses are told apart.
-const MAX_PARTS: usize = 64;
+pub const MAX_PARTS: usize = 64;
 
 /// The run cannot go on; the diagnostic (if it is not a consequence of one already found) says why.
 pub type Stop = Option<Box<Diagnostic>>;
@@ -192,163 +190,10 @@ pub struct Cluster<'a> {
     pub printed: Vec<Printed>,
     pub printed_beyond: u64,
     pub polls: u64,
-    random: Option<u64>,
+    pub random: Option<u64>,
 }
 
 impl<'a> Cluster<'a> {
-    /// A cluster at its begin. It takes the memory of one that has ended.
-    pub fn new(s: &Shared<'a>, place: Place, before: Option<Cluster<'a>>) -> Cluster<'a> {
-        let Place { index, first, sm, start, room, sharing } = place;
-        let kernel = s.kernel;
-        let threads: u32 = s.launch.block.iter().product();
-        let window = (kernel.dynamic_start + s.launch.dynamic_shared).min(MAX_SHARED + kernel.dynamic_start);
-        let mut cluster = Cluster {
-            kernel,
-            launch: s.launch,
-            options: s.options,
-            params: s.params,
-            costs: s.costs,
-            global: Arc::default(),
-            outbox: Outbox::default(),
-            tracker: Tracker::new(if s.options.timing_only { 0 } else { s.buffers }, false),
-            non_coherent: None,
-            acquired: Default::default(),
-            findings: Findings::default(),
-            index,
-            blank: (!s.options.values.include(index)).then(|| Blank::new(kernel, s.dependences)),
-            read_blank: None,
-            factor_fails: None,
-            sm,
-            room,
-            sharing,
-            rates: Rates::ALONE,
-            moved: 0,
-            missed: 0,
-            lines: Touched::default(),
-            requests: 0,
-            awaited: 0,
-            instructions: 0,
-            budget: 0,
-            active: true,
-            ctas: Vec::new(),
-            warps: Vec::new(),
-            actors: Vec::new(),
-            scopes: Default::default(),
-            mma_queues: FxHashMap::default(),
-            commit_queues: FxHashMap::default(),
-            barriers: Vec::new(),
-            changes: 0,
-            nobody_acts: false,
-            barrier_at: FxHashMap::default(),
-            barrier_span: (u32::MAX, 0),
-            mmas: Vec::new(),
-            free_mmas: Vec::new(),
-            issued: Default::default(),
-            tensor_copies: Vec::new(),
-            free_tensor_copies: Vec::new(),
-            products: Default::default(),
-            depths: Default::default(),
-            groups: Default::default(),
-            roles: Default::default(),
-            warpgroups: FxHashMap::default(),
-            wgmmas: Vec::new(),
-            free_wgmmas: Vec::new(),
-            wgmma_scratch: Default::default(),
-            remote: Default::default(),
-            footprints: Default::default(),
-            batches: Default::default(),
-            commits: Vec::new(),
-            copies_arrivals: Vec::new(),
-            covered: FxHashMap::default(),
-            copies: Vec::new(),
-            free_copies: Vec::new(),
-            maps: Vec::new(),
-            waiting: Vec::new(),
-            spare_data: Vec::new(),
-            responses: Vec::new(),
-            cluster_barrier: NamedBarrier::default(),
-            cluster_known: Views::default(),
-            cluster_near: Vec::new(),
-            cluster_known_near: Vec::new(),
-            cluster_time: 0,
-            published: Default::default(),
-            record: Record::new(s.options.timing_only),
-            races: Vec::new(),
-            raced: None,
-            overflowed: None,
-            rewrites: Default::default(),
-            wanted_columns: None,
-            strangers: FxHashMap::default(),
-            race_keys: HashMap::new(),
-            origins: vec![Origin { site: 0, text: String::new() }],
-            kept_origins: Default::default(),
-            events: BinaryHeap::new(),
-            sequence: 0,
-            horizon: 0,
-            until: 0,
-            end: start,
-            now: start,
-            trace: Vec::new(),
-            printed: Vec::new(),
-            printed_beyond: 0,
-            polls: 0,
-            random: s.options.seed.map(|seed| mix(seed ^ u64::from(index) << 40)),
-        };
-        let timing_only = s.options.timing_only;
-        let mut memories = Vec::new();
-        if let Some(before) = before.filter(|_| !timing_only) {
-            (cluster.maps, cluster.footprints) = (before.maps, before.footprints);
-            (cluster.spare_data, cluster.lines) = (before.spare_data, before.lines);
-            cluster.wgmma_scratch = before.wgmma_scratch;
-            cluster.batches = before.batches.emptied();
-            memories = before.ctas.into_iter().map(|cta| (cta.shared, cta.tensor)).collect();
-        }
-        let [cx, cy, cz] = cluster.extent();
-        cluster.scopes.matter = kernel.scopes && cx * cy * cz > 1 && !timing_only;
-        for rank in 0..cx * cy * cz {
-            let inner = [rank % cx, rank / cx % cy, rank / (cx * cy)];
-            let (shared, tensor) = match memories.pop() {
-                Some((mut shared, mut tensor)) => {
-                    shared.forget();
-                    tensor.forget();
-                    (shared, tensor)
-                }
-                None if timing_only => (Memory::zeros(window as usize), TensorMemory::new()),
-                None => (Memory::undefined(window as usize), TensorMemory::new()),
-            };
-            cluster.ctas.push(Cta {
-                id: std::array::from_fn(|n| first[n] + inner[n]),
-                inner,
-                shared,
-                loaded: Default::default(),
-                sources: Default::default(),
-                staged: Default::default(),
-                shared_shadow: if timing_only { Shadow::off() } else { Shadow::default() },
-                tensor,
-                tensor_shadow: if timing_only { Shadow::off() } else { Shadow::default() },
-                upper_shadow: None,
-                tensor_relinquished: false,
-                last_columns: None,
-                refused: None,
-                collector: Default::default(),
-                spare_registers: 0,
-                granted: Vec::new(),
-                allocated_with_peer: Vec::new(),
-                named: Default::default(),
-                tensor_core_free: start,
-                shared_port_free: start,
-                global_port_free: start,
-                tma_free: start,
-                tma_store_free: start,
-                issue: Default::default(),
-                busy: Engines::default(),
-                slowed: Engines::ALONE,
-            });
-            cluster.add_warps(rank as usize, threads, start);
-        }
-        cluster
-    }
-
     /// CTAs of other clusters may hold tensor memory of the same SM.
     pub fn shares_sm(&self) -> bool {
         self.room > 1
@@ -357,72 +202,6 @@ impl<'a> Cluster<'a> {
     /// CTAs of a cluster in x, y, z.
     pub fn extent(&self) -> [u32; 3] {
         cluster_extent(self.kernel, self.launch)
-    }
-
-    fn add_warps(&mut self, cta: usize, threads: u32, start: u64) {
-        let kernel = self.kernel;
-        for first in (0..threads).step_by(32) {
-            let live = if threads - first >= 32 { u32::MAX } else { (1 << (threads - first)) - 1 };
-            let warp = first / 32;
-            let id = self.warps.len() as u32;
-            let actor = self.actor(ActorKind::Warp(id));
-            let mut views = Views::default();
-            views.hb.raise(actor, 1);
-            if self.scopes.matter {
-                views.scoped.raise(actor, 1);
-            }
-            let delay = self.jitter(2000);
-            self.warps.push(Warp {
-                cta,
-                index: warp,
-                live,
-                registers: Registers::new(kernel),
-                fragments: smallvec![Fragment {
-                    pc: 0,
-                    mask: live,
-                    ready_at: start + delay,
-                    state: State::Ready,
-                    meeting: None,
-                }],
-                meetings: Vec::new(),
-                views,
-                epoch: 1,
-                synced: 0,
-                actor,
-                halves: Default::default(),
-                fences: Default::default(),
-                met: 1 << cta,
-                local: Memory::default(),
-                cluster_arrived: 0,
-                cluster_passed: 0,
-                bulk: FxHashMap::default(),
-                parts: Vec::new(),
-                narrow_fences: Vec::new(),
-                relaxed_arrivals: SmallVec::new(),
-                loads: Queue::default(),
-                copies: Queue::default(),
-                copies_open: Default::default(),
-                stores: Queue::default(),
-                wgmma: Default::default(),
-                open_loads: Vec::new(),
-                loads_issued: vec![],
-                stores_issued: vec![],
-                stores_ready_at: 0,
-                stores_done_at: 0,
-                on_the_way: Default::default(),
-                loaded_chunks: Default::default(),
-                origins: FxHashMap::default(),
-                passed: Vec::new(),
-                unheeded: Vec::new(),
-                polls: 0,
-                most_registers: kernel.max_registers.unwrap_or(0).next_multiple_of(8),
-                register_counts: Vec::new(),
-                asks: None,
-                rounds: Default::default(),
-                seen: FxHashMap::default(),
-                multi_lane_sites: Vec::new(),
-            });
-        }
     }
 
     pub fn actor(&mut self, kind: ActorKind) -> ActorId {
@@ -583,7 +362,7 @@ pub fn cluster_extent(kernel: &Kernel, launch: &Launch) -> [u32; 3] {
     if launch.cluster == [1, 1, 1] { kernel.required_cluster.unwrap_or([1, 1, 1]) } else { launch.cluster }
 }
 
-fn mix(x: u64) -> u64 {
+pub fn mix(x: u64) -> u64 {
     let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);

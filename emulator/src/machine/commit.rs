@@ -3,8 +3,9 @@
 use super::cluster::{Cluster, Stop};
 use super::mbarrier_ops::Arrival;
 use super::mma::Group;
+use super::registers::lanes;
 use super::state::{ActorKind, At, Commit, Pending, Slot, Span};
-use super::warp::{Queue, lanes};
+use super::warp::Queue;
 use crate::order::Views;
 use crate::program::op::Address;
 use crate::protocol::What;

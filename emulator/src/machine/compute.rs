@@ -1,8 +1,8 @@
 //! Instructions that compute registers from registers, for all lanes at once.
 
 use super::cluster::Cluster;
+use super::registers::{Registers, lanes};
 use super::step::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
-use super::warp::{Registers, lanes};
 use crate::program::alu::{bfi, lop3};
 use crate::program::op::{Alu, Inst, L32, L64, Logic, Op, Reg, Space, Special};
 use crate::protocol::Timing;

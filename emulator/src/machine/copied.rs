@@ -4,9 +4,9 @@
 //! A register is remembered for the place that it was loaded from, a chunk of shared memory for that of the registers stored there.
 //! Neither is forgotten when something else is written: what is remembered counts only while the bytes here and there are the same.
 
-use super::access::Target;
 use super::boxes::Laid;
 use super::cluster::Cluster;
+use super::resolve::Target;
 use crate::diagnostic::Severity;
 use crate::order::GRANULE;
 use crate::program::op::Reg;

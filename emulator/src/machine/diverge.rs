@@ -1,8 +1,9 @@
 //! Lanes of a warp part at a branch, meet again, and end.
 
 use super::cluster::{Cluster, Stop};
+use super::registers::lanes;
 use super::state::{At, Span};
-use super::warp::{Fragment, Meeting, State, lanes};
+use super::warp::{Fragment, Meeting, State};
 use crate::program::op::Reg;
 use crate::protocol::What;
 use crate::report::{Actor, EventKind};

@@ -3,8 +3,8 @@
 //! A number is taken for an address of another space where it lies in what the launch has there. Shared addresses and the lower halves of
 //! others can be the same numbers: of those only what cannot be meant otherwise is said.
 
-use super::access::Access;
 use super::cluster::Cluster;
+use super::resolve::Access;
 use super::step::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use crate::diagnostic::Diagnostic;
 use crate::program::RESERVED_SHARED;
@@ -39,7 +39,7 @@ pub fn far_advice(at: u64) -> &'static str {
             "Add the buffer's address: it is the value of a parameter, which `ld.param.u64` reads. A parameter's own name is where that value \
              lies."
         }
-        ..SMALL => {
+        1..SMALL => {
             "So small a number is an index or an offset: add the buffer's address to it, the value of a parameter, which `ld.param.u64` reads."
         }
         _ => "Check row, column and row pitch of the address.",

@@ -1,8 +1,8 @@
 //! What the lanes of a warp tell each other: `elect`, `shfl`, `vote`, `redux`, `match`.
 
 use super::cluster::{Cluster, Stop};
+use super::registers::lanes;
 use super::state::At;
-use super::warp::lanes;
 use crate::program::op::{Op, Reg, ShuffleMode, VoteMode};
 
 /// A lane of a shuffle, its operand, and the bounds that come of the third one (PTX ISA 9.7.9.6).

@@ -1,9 +1,9 @@
 //! `st.bulk`: a thread fills shared memory of its CTA with zeroes, as a plain store does, through the generic proxy (PTX ISA, st.bulk).
 
-use super::access::{Access, Target};
 use super::cluster::{Cluster, Stop};
+use super::registers::lanes;
+use super::resolve::{Access, Target};
 use super::state::At;
-use super::warp::lanes;
 use crate::program::op::{Address, Reg, Space, fills};
 
 /// What an address, and a size, is a multiple of.

@@ -4,8 +4,8 @@
 
 use super::cluster::{Cluster, Stop};
 use super::outbox::Item;
+use super::registers::lanes;
 use super::state::{At, Pending, Slot};
-use super::warp::lanes;
 use crate::diagnostic::Diagnostic;
 use crate::order::Clock;
 use crate::program::op::{Address, Reg};

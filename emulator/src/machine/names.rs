@@ -2,7 +2,7 @@
 
 use super::cluster::Cluster;
 use super::parties::{thread, triple};
-use super::warp::lanes;
+use super::registers::lanes;
 use crate::diagnostic::{Diagnostic, Label, Place, Severity};
 use crate::launch::{Region, RegionKind, RegionSpace};
 use crate::report::Barrier;

@@ -1,6 +1,6 @@
 //! Registers whose value is still on its way from memory, and when it arrives.
 
-use super::warp::Registers;
+use super::registers::Registers;
 use crate::program::facts::bit;
 use crate::program::op::{Inst, Reg};
 

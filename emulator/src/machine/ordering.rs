@@ -1,9 +1,9 @@
 //! The check of plain accesses against who touched the bytes before.
 
-use super::access::Target;
 use super::cluster::Cluster;
 use super::memory::Runs;
 use super::outbox::Item;
+use super::resolve::Target;
 use super::rewrites::Span;
 use super::state::{ActorKind, At, Race, RaceMemory};
 use super::tracker::Toucher;

@@ -1,8 +1,8 @@
 //! Why bytes in memory hold no defined value: a message about them names what began it, not the load that met it.
 
-use super::access::Target;
 use super::cluster::Cluster;
 use super::mma;
+use super::resolve::Target;
 use super::state::Slot;
 use super::tensor::{COLUMNS, Halves, LANES};
 use crate::program::op::{Op, Reg, Space};

@@ -1,11 +1,11 @@
 //! What a cluster does that other clusters can see. It takes effect where a window of simulated time ends; until then only the
 //! cluster itself sees what it wrote.
 
-use super::access::Target;
 use super::atomics::AtomicJob;
 use super::launch_control::Cancel;
 use super::memory::{Global, POISON, Runs};
 use super::reduction::reduce;
+use super::resolve::Target;
 use crate::order::{Far, Stamp, Views};
 use crate::program::atomic::LoadOp;
 use crate::program::op::Reduction;

@@ -1,7 +1,7 @@
 //! Which part of a register holds a value where another does not. Compilers put registers and bytes together of which some never got a value
 //! where they are not wanted, and take only the others out again: what is taken out is defined if all that it is made of is.
 
-use super::warp::{Registers, lanes};
+use super::registers::{Registers, lanes};
 use crate::program::alu::{bfi, lop3};
 use crate::program::bits::Bits;
 use crate::program::op::{Alu, Inst, L32, L64, Op, Reg};

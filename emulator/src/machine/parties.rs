@@ -5,8 +5,8 @@
 
 use super::chip::Chip;
 use super::cluster::{Cluster, cluster_extent};
+use super::registers::lanes;
 use super::state::ActorKind;
-use super::warp::lanes;
 use crate::order::{ActorId, Stamp};
 
 /// Actors of clusters that have ended, at most, of which more than the CTA is kept: whole warps need not be.

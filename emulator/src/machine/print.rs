@@ -1,10 +1,10 @@
 //! What a kernel prints (`vprintf`), and the strings that it hands to the system.
 
-use super::access::Target;
 use super::cluster::{Cluster, Stop};
+use super::registers::lanes;
+use super::resolve::Target;
 use super::state::At;
 use super::step::LOCAL_WINDOW;
-use super::warp::lanes;
 use crate::report::Printed;
 
 /// Bytes of a string of the kernel that are read.

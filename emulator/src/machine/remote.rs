@@ -5,8 +5,8 @@
 //! its mbarrier, so that a CTA which knows it of the bytes it got has been told by one that knows it of its mbarrier. So is what a copy
 //! reads of its own CTA's memory, of which the last one for each mbarrier is remembered here.
 
-use super::access::Target;
 use super::cluster::Cluster;
+use super::resolve::Target;
 use super::state::ActorKind;
 use super::warp::Queue;
 use crate::diagnostic::Severity;

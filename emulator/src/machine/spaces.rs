@@ -1,8 +1,8 @@
 //! `isspacep`: in which state space a generic address lies (PTX ISA, isspacep).
 
 use super::cluster::Cluster;
+use super::registers::lanes;
 use super::step::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
-use super::warp::lanes;
 use crate::program::op::{AddressSpace, Reg};
 
 impl Cluster<'_> {

@@ -3,8 +3,9 @@
 use super::cluster::{Cluster, Stop};
 use super::mbarrier::Used;
 use super::names::{counted, counted_are};
+use super::registers::lanes;
 use super::state::{At, Span};
-use super::warp::{State, lanes};
+use super::warp::State;
 use crate::order::Views;
 use crate::program::op::{BarrierVote, Op};
 use crate::protocol::What;

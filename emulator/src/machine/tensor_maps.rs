@@ -4,10 +4,10 @@
 //! tensor maps covers it, synchronisation leads from there to an acquire fence of the map's address, and that lies before the copy,
 //! in the CTA that issues it. [`Views::maps`] is what such releases have covered; [`Acquired`] is what the acquires have brought.
 
-use super::access::{Access, Target};
 use super::cluster::{Cluster, Stop};
 use super::memory::Runs;
 use super::outbox::{Item, Write};
+use super::resolve::{Access, Target};
 use super::state::{ActorKind, At};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::order::{Far, Stamp, Views};

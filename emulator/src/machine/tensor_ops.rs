@@ -3,9 +3,10 @@
 use super::cells::Use;
 use super::cluster::{Cluster, Stop};
 use super::outbox::Item;
+use super::registers::lanes;
 use super::state::{ActorKind, At, Heard, Race, RaceMemory, Span};
 use super::tensor::{CELL, COLUMNS, Halves, LANES, place};
-use super::warp::{OpenLoad, Warp, lanes};
+use super::warp::{OpenLoad, Warp};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::order::{Access, Shadow, Stamp};
 use crate::program::op::{Address, Op, Reg, TensorShape};

@@ -6,11 +6,11 @@
 use super::bounding_box::Rows;
 use super::cluster::{Cluster, Stop};
 use super::reduction::function;
+use super::registers::lanes;
 use super::slices::Tile;
 use super::state::{At, Pending, Race, RaceMemory, Slot, Span};
 use super::tma_places::GlobalSide;
 use super::tracker::Toucher;
-use super::warp::lanes;
 use crate::diagnostic::Severity;
 use crate::order::{Access, Clock, Far, Stamp, Strength};
 use crate::program::atomic::Update;

@@ -1,0 +1,126 @@
+//! What clusters leave, and the report of a run.
+
+use super::chip::{Chip, Running};
+use super::findings::Findings;
+use super::schedule::Progress;
+use super::statements::Statements;
+use super::threads::side_by_side;
+use crate::Values;
+use crate::diagnostic::Label;
+use crate::report::{Deadlock, Event, Report};
+use std::sync::{Arc, Mutex, PoisonError};
+
+impl<'a> Chip<'a> {
+    /// Takes over what a cluster leaves.
+    pub fn conclude(&mut self, running: Running<'a>, ended: bool) {
+        let mut cluster = running.cluster.into_inner().unwrap_or_else(PoisonError::into_inner);
+        cluster.global = self.global.clone();
+        if ended {
+            cluster.finish();
+        }
+        cluster.explain_races();
+        if ended {
+            cluster.unawaited_writes();
+            cluster.uses_behind_the_end();
+            self.deadlock.join(cluster.judge_protocol(&mut self.judged));
+        }
+        for label in cluster.timing_labels() {
+            if !self.timing.contains(&label) {
+                self.timing.push(label);
+            }
+        }
+        self.remember_parties(&cluster);
+        let missing = cluster.what_is_missing().into_iter().chain(cluster.what_factor_misses());
+        self.missing.extend(missing.map(|what| (running.index, what)));
+        self.cycles = self.cycles.max(cluster.end);
+        self.instructions += cluster.instructions;
+        if self.s.options.keep_ctas {
+            self.ctas.push((running.index, cluster.snapshots()));
+        }
+        self.trace.push((running.index, std::mem::take(&mut cluster.trace)));
+        self.printed.push((running.index, std::mem::take(&mut cluster.printed)));
+        self.printed_beyond += cluster.printed_beyond;
+        self.findings.push((running.index, std::mem::take(&mut cluster.findings)));
+        cluster.global = Arc::default();
+        self.ended.push(cluster);
+    }
+
+    pub fn report(mut self, completed: bool) -> Report {
+        // Of clusters that were cut off, only the first that could not go on has something to say.
+        let mut rest = std::mem::take(&mut self.running);
+        rest.sort_by_key(|r| r.index);
+        let stopped = rest.iter().position(|r| r.progress == Progress::Stopped).map(|n| rest.remove(n));
+        for cut in rest {
+            let cluster = cut.cluster.into_inner().unwrap_or_else(PoisonError::into_inner);
+            self.instructions += cluster.instructions;
+            self.cycles = self.cycles.max(cluster.end);
+        }
+        if let Some(first) = stopped {
+            self.conclude(first, false);
+        }
+        let ended: Vec<_> = std::mem::take(&mut self.ended).into_iter().map(|c| Mutex::new(Some(c))).collect();
+        side_by_side(self.threads, ended.len(), |n| drop(ended[n].lock().map(|mut cluster| cluster.take())));
+        let usage = self.usage();
+        self.findings.sort_by_key(|f| f.0);
+        self.ctas.sort_by_key(|c| c.0);
+        self.trace.sort_by_key(|t| t.0);
+        self.printed.sort_by_key(|t| t.0);
+        let mut findings = Findings::default();
+        for (_, more) in self.findings {
+            findings.join(more);
+        }
+        if completed && findings.is_empty() {
+            let place = |site: u32| self.s.kernel.sites.get(site as usize).cloned().unwrap_or_default();
+            let label = |site: u32, text: String| Label::new(place(site), text);
+            self.outputs.judge(&self.global.buffers, label).into_iter().for_each(|note| findings.add(note));
+        }
+        let (findings, notes) = findings.finish(&Statements::of(&self.s.kernel.code, &self.s.kernel.sites));
+        let mut trace: Vec<Event> = self.trace.into_iter().flat_map(|t| t.1).collect();
+        trace.sort_by_key(|event| event.start);
+        let hangs = findings.iter().any(|f| f.code == "hang");
+        let deadlock = match self.deadlock {
+            _ if hangs => Deadlock::Possible,
+            judged if completed => judged,
+            _ => Deadlock::NotJudged,
+        };
+        let global = Arc::try_unwrap(self.global).unwrap_or_else(|shared| (*shared).clone());
+        let buffers = global.buffers.into_iter().take(self.s.launch.buffers.len());
+        let mut incomplete: Vec<String> = Vec::new();
+        if self.s.options.timing_only {
+            incomplete.push("only times were simulated: nothing was computed, and no access was checked".into());
+        }
+        if let Values::OfClusters(wanted) = &self.s.options.values
+            && let Some(never) = wanted.iter().find(|index| !self.computed.contains(index))
+        {
+            incomplete.push(format!("values of cluster {never} were to be computed, but it never ran"));
+        }
+        let factor = self.s.options.tensor_load_factor;
+        if !factor.is_finite() {
+            incomplete.push(format!("what `tcgen05.ld` brings was multiplied by {factor}, which tells nothing"));
+        }
+        self.missing.sort();
+        for (_, what) in self.missing {
+            if !incomplete.contains(&what) {
+                incomplete.push(what);
+            }
+        }
+        Report {
+            incomplete,
+            completed,
+            deadlock,
+            timing: self.timing,
+            findings,
+            notes,
+            cycles: self.cycles,
+            instructions: self.instructions,
+            clusters: self.begun,
+            computed_clusters: self.computed.len() as u32,
+            usage,
+            buffers: buffers.map(|b| b.memory).collect(),
+            ctas: self.ctas.into_iter().flat_map(|c| c.1).collect(),
+            trace,
+            printed: self.printed.into_iter().flat_map(|t| t.1).collect(),
+            printed_beyond: self.printed_beyond,
+        }
+    }
+}
