@@ -39,7 +39,7 @@ pub fn far_advice(at: u64) -> &'static str {
             "Add the buffer's address: it is the value of a parameter, which `ld.param.u64` reads. A parameter's own name is where that value \
              lies."
         }
-        ..SMALL => {
+        1..SMALL => {
             "So small a number is an index or an offset: add the buffer's address to it, the value of a parameter, which `ld.param.u64` reads."
         }
         _ => "Check row, column and row pitch of the address.",
