@@ -48,23 +48,23 @@ impl Cluster<'_> {
         }
         let this = Resized { count, more, site, epoch: self.warps[w].epoch };
         if let Some(wrong) = self.against_warpgroup(w, this) {
-            return Err(Some(Box::new(wrong)));
-        }
-        if let Some(note) = self.since_the_last(w, this) {
-            self.findings.add(note);
+            self.findings.add(wrong);
         }
         let (c, has) = (self.warps[w].cta, self.warps[w].most_registers);
         let order = has.cmp(&count);
         if order == if more { Ordering::Greater } else { Ordering::Less } {
             return Err(Some(Box::new(self.wrong_way(w, site, more, count))));
         }
+        let lacks = count.saturating_sub(has);
+        if more && lacks > self.ctas[c].spare_registers {
+            self.warps[w].fragments[f].state = State::Registers(lacks);
+            return Ok(());
+        }
+        if let Some(note) = self.since_the_last(w, this) {
+            self.findings.add(note);
+        }
         let spare = &mut self.ctas[c].spare_registers;
         if more {
-            let lacks = count.saturating_sub(has);
-            if lacks > *spare {
-                self.warps[w].fragments[f].state = State::Registers(lacks);
-                return Ok(());
-            }
             *spare -= lacks;
             self.warps[w].most_registers = has.max(count);
             self.warps[w].register_counts.push(this);
@@ -111,9 +111,11 @@ impl Cluster<'_> {
             let same = most.register_counts.iter().zip(&other.register_counts);
             let n = same.take_while(|(a, b)| a.what() == b.what()).count();
             let Some(&this) = most.register_counts.get(n) else { continue };
-            let mut diagnostic = self.other_registers(most, this, other, other.register_counts.get(n));
-            diagnostic.severity = Severity::Finding;
-            found.push(diagnostic);
+            let diagnostic = self.other_registers(most, this, other, other.register_counts.get(n));
+            // It is told already where both have executed one.
+            if !diagnostic.labels.iter().any(|label| self.findings.says(&[CODE], &label.place)) {
+                found.push(diagnostic);
+            }
         }
         found.into_iter().for_each(|diagnostic| self.findings.add(diagnostic));
     }
@@ -144,6 +146,8 @@ impl Cluster<'_> {
         );
         let there = instead.map(|it| self.label(it.site, format!("executed by warp {}", other.index)));
         diagnostic.labels.extend(there);
+        // What comes of it is undefined. The run goes on, to show the rest.
+        diagnostic.severity = Severity::Finding;
         diagnostic
     }
 
