@@ -139,8 +139,8 @@ impl Texts<'_> {
         let mut texts: Vec<String> = shown.map(|(d, seen)| self.diagnostic(d, seen)).collect();
         if diagnostics.len() > SHOWN {
             texts.push(match diagnostics.len() - SHOWN {
-                1 => "There is 1 more.\n".into(),
-                more => format!("There are {more} more.\n"),
+                1 => "There is 1 more: `--format json` gives all.\n".into(),
+                more => format!("There are {more} more: `--format json` gives all.\n"),
             });
         }
         texts.join("\n")

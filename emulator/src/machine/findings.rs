@@ -47,6 +47,9 @@ const LEAVES_UNREAD: &[&str] = &[
     "wrong-phase",
 ];
 
+/// What names an mbarrier in its title: what is said of another one (the next stage of a ring, at the same line) would be false of it.
+const OF_ONE_MBARRIER: &[&str] = &["mbarrier-init-unordered", "phase-completed-early"];
+
 /// Operands that are read otherwise than they were loaded, or when they are not there.
 const READ_OTHERWISE: &[&str] =
     &["box-mismatch", "depth-mismatch", "operand-not-ready", "operand-overwritten", "race-shared", "swizzle-mismatch"];
@@ -93,6 +96,8 @@ const FOLLOWS: &[Follows] = &[
     ),
     // A piece of a tile was not written anew where its store races.
     Follows(&["swizzle-mismatch"], &["race-shared"], has_both_places, Then::Behind),
+    // Who does not wait at the cluster's barrier does not know what was done before it.
+    Follows(&["mbarrier-init-unordered"], &["cluster-barrier"], anywhere, Then::Behind),
     // Warps let each other go on where they do not belong together: some come too late for what they wait for.
     Follows(&["hang"], &["race-shared"], names_a_barrier, Then::Behind),
 ];
@@ -183,7 +188,9 @@ impl Findings {
             Entry::Occupied(known) => {
                 let known = &mut self.list[*known.get()];
                 known.count += diagnostic.count;
-                join_labels(&mut known.labels, diagnostic.labels);
+                if known.title == diagnostic.title || !OF_ONE_MBARRIER.contains(&known.code) {
+                    join_labels(&mut known.labels, diagnostic.labels);
+                }
             }
             Entry::Vacant(new) => {
                 new.insert(self.list.len());

@@ -253,7 +253,7 @@ impl Cluster<'_> {
                 site,
                 format!("barrier {id} is used for {} and for {} in the same phase", text(before), text(count)),
                 "All warps that take part in one phase of a barrier give the same thread count (PTX ISA 9.7.13.1).",
-                "Give each group of threads a barrier number of its own.".into(),
+                "Give the same count where the same warps meet. Where they are two groups, give each a barrier number of its own.".into(),
             );
             diagnostic.labels.push(self.label(site_before, format!("the first to arrive said {}", text(before))));
             return Err(Some(Box::new(diagnostic)));

@@ -103,7 +103,7 @@ fn a_race_between_ctas_names_both_and_the_element() {
     let cluster = ", \"cluster\": [2, 1, 1]";
     // What a thread stores depends on its CTA.
     let all = "mov.u32 %r1, %ctaid.x;\nst.global.u32 [%rd0+256], %r1;";
-    let one = format!("setp.eq.u32 %p1, %r0, 37;\nmov.u32 %r1, %ctaid.x;\n@%p1 st.global.u32 [%rd0+256], %r1;");
+    let one = "setp.eq.u32 %p1, %r0, 37;\nmov.u32 %r1, %ctaid.x;\n@%p1 st.global.u32 [%rd0+256], %r1;";
     let half = "setp.lt.u32 %p1, %r0, 16;\nmov.u32 %r1, %ctaid.x;\nmul.wide.u32 %rd4, %r0, 4;\nadd.u64 %rd5, %rd0, %rd4;\n@%p1 st.global.u32 [%rd5+256], %r1;";
     let cases = [
         (
@@ -125,13 +125,13 @@ fn a_race_between_ctas_names_both_and_the_element() {
             "warp 0 of CTA (0, 0, 0) writes `out` at byte 256 (element 64), warp 0 of CTA (1, 0, 0) writes it",
         ),
         (
-            &one,
+            one,
             64,
             "",
             "thread (37, 0, 0) of CTA (0, 0, 0) writes `out` at byte 256 (element 64), thread (37, 0, 0) of CTA (1, 0, 0)",
         ),
         (
-            &one,
+            one,
             64,
             one_at_a_time,
             "thread (37, 0, 0) of CTA (0, 0, 0) writes `out` at byte 256 (element 64), thread (37, 0, 0) of CTA (1, 0, 0)",
