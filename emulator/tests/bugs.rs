@@ -39,6 +39,8 @@ mod tried_more;
 mod tried_more_kernels;
 #[path = "bugs/untried.rs"]
 mod untried;
+#[path = "bugs/untried_exchange.rs"]
+mod untried_exchange;
 #[path = "bugs/untried_kernels.rs"]
 mod untried_kernels;
 #[path = "bugs/words.rs"]

@@ -52,6 +52,13 @@ pub struct Report {
     pub not_handed_in: Vec<Missing>,
 }
 
+impl Report {
+    /// What was refused or ended, of all steps, each with its step.
+    pub fn stopped(&self) -> impl Iterator<Item = (u8, &Stopped)> {
+        self.steps.iter().flat_map(|step| step.stopped.iter().map(|one| (step.step, one)))
+    }
+}
+
 /// A step of the rubric that is not in the hand-in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Missing {

@@ -141,8 +141,7 @@ pub fn lateness(report: &Report) -> String {
 
 /// What was refused or ended; empty when nothing.
 pub fn stopped(report: &Report) -> String {
-    let all: Vec<String> =
-        report.steps.iter().flat_map(|step| step.stopped.iter().map(|one| one.of_step(step.step))).collect();
+    let all: Vec<String> = report.stopped().map(|(step, one)| one.of_step(step)).collect();
     match all.as_slice() {
         [] => String::new(),
         lines => format!("\nrefused or stopped (no points depend on this)\n{}\n", indent(&lines.join("\n"))),

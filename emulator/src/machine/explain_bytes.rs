@@ -78,24 +78,18 @@ impl Cluster<'_> {
         let here = &self.barriers[barrier as usize];
         let announced = here.traffic.announced.first()?.site;
         let behind = self.kernel.code.iter().skip_while(|inst| inst.site != announced).skip(1);
-        let ends = |op: &Op| match op {
-            Op::BarrierArrive { expect, .. } => expect.is_some(),
-            Op::BarrierExpect { complete, .. } => !complete,
-            op => matches!(op, Op::BarrierWait { .. }),
-        };
+        let ends = |op: &Op| op.announces() || matches!(op, Op::BarrierWait { .. });
         let copies = behind.take_while(|inst| !ends(&inst.op));
         let lacks = sum(&here.traffic.announced).saturating_sub(sum(&here.traffic.brought));
-        let tells = |b: &Mbarrier, site: u32| {
-            let mut brought = b.traffic.brought.iter().chain(&b.traffic_before.brought);
-            brought.any(|copy| copy.site == site)
+        let brought = |b: &'_ Mbarrier, site: u32, fits: &dyn Fn(&Bytes) -> bool| {
+            let mut all = b.traffic.brought.iter().chain(&b.traffic_before.brought);
+            all.any(|copy| copy.site == site && fits(copy))
         };
-        let brings = |b: &Mbarrier, site: u32| {
-            let mut brought = b.traffic.brought.iter().chain(&b.traffic_before.brought);
-            brought.any(|copy| copy.site == site && lacks.is_multiple_of(copy.bytes / u64::from(copy.times.max(1))))
-        };
-        let mut copies = copies.filter(|inst| matches!(inst.op, Op::Tma(_)) && !tells(here, inst.site));
+        let what_lacks = |copy: &Bytes| lacks.is_multiple_of(copy.bytes / u64::from(copy.times.max(1)));
+        let mut copies = copies.filter(|inst| matches!(inst.op, Op::Tma(_)) && !brought(here, inst.site, &|_| true));
         copies.find_map(|inst| {
-            let others = self.barriers.iter().position(|other| other.valid && brings(other, inst.site))?;
+            let others =
+                self.barriers.iter().position(|other| other.valid && brought(other, inst.site, &what_lacks))?;
             Some((inst.site, others as u32))
         })
     }

@@ -129,12 +129,7 @@ impl Cluster<'_> {
 
     /// Whether a statement announces bytes of this mbarrier, or may.
     pub fn may_be_announced(&self, offset: u32) -> bool {
-        let announces = |op: &Op| match op {
-            Op::BarrierArrive { expect, .. } => expect.is_some(),
-            Op::BarrierExpect { complete, .. } => !complete,
-            _ => false,
-        };
-        !self.of_group(offset, announces).is_empty()
+        !self.of_group(offset, Op::announces).is_empty()
     }
 
     /// Whether a statement waits for mbarriers of the group of this one, or may.

@@ -116,10 +116,7 @@ impl Cluster<'_> {
                 ))));
             }
             let target = match space {
-                Space::Param => {
-                    let end = at.checked_add(total).filter(|&end| end <= self.params.len() as u64);
-                    end.map(|_| Target::Param(at as u32))
-                }
+                Space::Param => self.param_target(at, total),
                 // Only the lower half counts, and it may be a place in shared memory by chance.
                 Space::Shared | Space::SharedCluster
                     if at >> 32 != 0 && self.no_shared_address(w, at, true).is_some() =>
@@ -139,11 +136,7 @@ impl Cluster<'_> {
                 Space::Generic if at & !0xffff_ffff == LOCAL_WINDOW && total != 32 => {
                     self.local_target(w, lane, at & 0xffff_ffff, total)
                 }
-                Space::Generic if at & !0xffff_ffff == PARAM_WINDOW => {
-                    let at = at & 0xffff_ffff;
-                    let end = at.checked_add(total).filter(|&end| end <= self.params.len() as u64);
-                    end.map(|_| Target::Param(at as u32))
-                }
+                Space::Generic if at & !0xffff_ffff == PARAM_WINDOW => self.param_target(at & 0xffff_ffff, total),
                 Space::Generic | Space::Global => {
                     let found = self.global.find(at, total);
                     // Nobody writes constants.
@@ -151,49 +144,59 @@ impl Cluster<'_> {
                     found.map(|(buffer, offset)| Target::Global { buffer, offset })
                 }
             };
-            let Some(target) = target else {
-                if let Some(strayed) = self.strayed(w, lane, site, space, (what, total, at)) {
-                    return Err(Some(Box::new(strayed)));
-                }
-                let shared = matches!(space, Space::Shared | Space::SharedCluster);
-                let (name, detail, help) = if shared {
-                    (
-                        "shared memory",
-                        format!("the CTA's window ends at {:#x}", self.ctas[self.warps[w].cta].shared.bytes.len()),
-                        "Check the offset against the sizes of the tiles, and the launch's dynamic shared bytes.",
-                    )
-                } else if space == Space::Local {
-                    (
-                        "the thread's local memory",
-                        format!("it ends at {:#x}", self.kernel.local_bytes),
-                        "Check the index into the `.local` array.",
-                    )
-                } else if space == Space::Param {
-                    (
-                        "the parameters",
-                        format!("they end at {:#x}", self.params.len()),
-                        "Check the parameter's name and offset.",
-                    )
-                } else {
-                    ("global memory", self.global.nearest(at), far_advice(at))
-                };
-                return Err(Some(Box::new(self.problem(
-                    "out-of-bounds",
-                    site,
-                    format!(
-                        "{} would {} {}, outside of {name}: {detail}",
-                        self.thread_name(w, lane),
-                        what.would(),
-                        what.at(total, at)
-                    ),
-                    "Every access must lie within memory that the launch has: the CTA's shared memory (PTX ISA 5.1.7), \
-                     the parameters (5.1.6.1) or a buffer in global memory (5.1.4).",
-                    help.into(),
-                ))));
-            };
+            let target = target.ok_or_else(|| self.leads_nowhere(w, lane, site, space, (what, total, at)))?;
             targets.push((lane, target));
         }
         Ok(targets)
+    }
+
+    /// What is said of an address behind which there is no memory for so many bytes.
+    fn leads_nowhere(
+        &self,
+        w: usize,
+        lane: usize,
+        site: u32,
+        space: Space,
+        (what, total, at): (Access, u64, u64),
+    ) -> Stop {
+        if let Some(strayed) = self.strayed(w, lane, site, space, (what, total, at)) {
+            return Some(Box::new(strayed));
+        }
+        let shared = matches!(space, Space::Shared | Space::SharedCluster);
+        let (name, detail, help) = if shared {
+            (
+                "shared memory",
+                format!("the CTA's window ends at {:#x}", self.ctas[self.warps[w].cta].shared.bytes.len()),
+                "Check the offset against the sizes of the tiles, and the launch's dynamic shared bytes.",
+            )
+        } else if space == Space::Local {
+            (
+                "the thread's local memory",
+                format!("it ends at {:#x}", self.kernel.local_bytes),
+                "Check the index into the `.local` array.",
+            )
+        } else if space == Space::Param {
+            (
+                "the parameters",
+                format!("they end at {:#x}", self.params.len()),
+                "Check the parameter's name and offset.",
+            )
+        } else {
+            ("global memory", self.global.nearest(at), far_advice(at))
+        };
+        Some(Box::new(self.problem(
+            "out-of-bounds",
+            site,
+            format!(
+                "{} would {} {}, outside of {name}: {detail}",
+                self.thread_name(w, lane),
+                what.would(),
+                what.at(total, at)
+            ),
+            "Every access must lie within memory that the launch has: the CTA's shared memory (PTX ISA 5.1.7), \
+             the parameters (5.1.6.1) or a buffer in global memory (5.1.4).",
+            help.into(),
+        )))
     }
 
     /// Places in the own CTA's shared memory, if all lanes give such.
@@ -214,6 +217,12 @@ impl Cluster<'_> {
             targets.push((lane, Target::Shared(warp.cta, offset as u32)));
         }
         Some(targets)
+    }
+
+    /// A place in the parameters.
+    fn param_target(&self, at: u64, total: u64) -> Option<Target> {
+        let end = at.checked_add(total).filter(|&end| end <= self.params.len() as u64);
+        end.map(|_| Target::Param(at as u32))
     }
 
     /// A place in the frame of a lane.

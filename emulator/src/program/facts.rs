@@ -201,6 +201,15 @@ pub fn needs_scopes(code: &[Inst]) -> bool {
 }
 
 impl Op {
+    /// Whether it announces bytes of copies to an mbarrier.
+    pub fn announces(&self) -> bool {
+        match self {
+            Op::BarrierArrive { expect, .. } => expect.is_some(),
+            Op::BarrierExpect { complete, .. } => !complete,
+            _ => false,
+        }
+    }
+
     /// Stores before it are complete, or known to be, when it is executed.
     fn orders_memory(&self) -> bool {
         matches!(

@@ -1,4 +1,4 @@
-//! The kernels of `untried.rs`, as they are right.
+//! The kernels of `untried.rs` and `untried_exchange.rs`, as they are right.
 
 /// Warp 0 makes a tensor map out of the launch's; warp 1 loads a box through it.
 pub const MADE_MAP: &str = "\

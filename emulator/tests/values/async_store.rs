@@ -28,24 +28,29 @@ pub fn rows() -> Vec<Row> {
     rows
 }
 
-/// Old value, operand, new value.
+const fn minus(n: u32) -> u64 {
+    n.wrapping_neg() as u64
+}
+
+/// What and of which type, old value, operand, new value.
+const UPDATES: [(&str, &str, u64, u64, u64); 12] = [
+    ("add", "u32", 12, 30, 42),
+    ("add", "s32", 12, minus(13), minus(1)),
+    ("add", "u64", 1 << 40, u64::MAX, (1 << 40) - 1),
+    ("min", "u32", minus(1), 3, 3),
+    ("max", "u32", minus(1), 3, minus(1)),
+    ("min", "s32", minus(1), 3, minus(1)),
+    ("max", "s32", minus(1), 3, 3),
+    ("inc", "u32", 7, 7, 0),
+    ("dec", "u32", 0, 7, 7),
+    ("and", "b32", 0b1100, 0b1010, 0b1000),
+    ("or", "b32", 0b1100, 0b1010, 0b1110),
+    ("xor", "b32", 0b1100, 0b1010, 0b0110),
+];
+
 fn reductions() -> Vec<Row> {
     let mut rows = Vec::new();
-    let minus = |n: u64| 0u64.wrapping_sub(n) & 0xffff_ffff;
-    for (what, ty, old, operand, new) in [
-        ("add", "u32", 12, 30, 42),
-        ("add", "s32", 12, minus(13), minus(1)),
-        ("add", "u64", 1 << 40, u64::MAX, (1 << 40) - 1),
-        ("min", "u32", minus(1), 3, 3),
-        ("max", "u32", minus(1), 3, minus(1)),
-        ("min", "s32", minus(1), 3, minus(1)),
-        ("max", "s32", minus(1), 3, 3),
-        ("inc", "u32", 7, 7, 0),
-        ("dec", "u32", 0, 7, 7),
-        ("and", "b32", 0b1100, 0b1010, 0b1000),
-        ("or", "b32", 0b1100, 0b1010, 0b1110),
-        ("xor", "b32", 0b1100, 0b1010, 0b0110),
-    ] {
+    for (what, ty, old, operand, new) in UPDATES {
         for (space, to, bar) in [("", "[%d14]", "[%d15]"), (".shared::cluster", "[%r80]", "[%r81]")] {
             let (class, bits, bytes) = if ty == "u64" { ('d', "b64", 8) } else { ('r', "b32", 4) };
             let body = format!(
@@ -78,22 +83,8 @@ fn reductions() -> Vec<Row> {
 
 /// `cp.reduce.async.bulk` in shared memory: 16 bytes at 64 are combined with those at 0.
 fn bulk_reductions() -> Vec<Row> {
-    let minus = |n: u64| 0u64.wrapping_sub(n) & 0xffff_ffff;
     let mut rows = Vec::new();
-    for (what, ty, old, operand, new) in [
-        ("add", "u32", 12, 30, 42),
-        ("add", "s32", 12, minus(13), minus(1)),
-        ("add", "u64", 1 << 40, u64::MAX, (1 << 40) - 1),
-        ("min", "u32", minus(1), 3, 3),
-        ("max", "u32", minus(1), 3, minus(1)),
-        ("min", "s32", minus(1), 3, minus(1)),
-        ("max", "s32", minus(1), 3, 3),
-        ("inc", "u32", 7, 7, 0),
-        ("dec", "u32", 0, 7, 7),
-        ("and", "b32", 0b1100, 0b1010, 0b1000),
-        ("or", "b32", 0b1100, 0b1010, 0b1110),
-        ("xor", "b32", 0b1100, 0b1010, 0b0110),
-    ] {
+    for (what, ty, old, operand, new) in UPDATES {
         let (class, bits, bytes) = if ty == "u64" { ('d', "b64", 8) } else { ('r', "b32", 4) };
         let fence = "fence.proxy.async.shared::cta;\n";
         let body = format!(

@@ -39,6 +39,8 @@ struct Row {
     points: BTreeMap<u8, f64>,
     /// What was refused or ended.
     stopped: Vec<String>,
+    /// `refused` or `ended`, of a hand-in without a grade.
+    ended: &'static str,
     /// What comes next, whole: for the table.
     note: String,
     /// The same for the page, on which the rest stands elsewhere: above, or a click away.
@@ -155,6 +157,7 @@ fn row(id: &str, record: &Record, rubric: &Rubric) -> Row {
         late_days: late_days(record, rubric),
         points: BTreeMap::new(),
         stopped: Vec::new(),
+        ended: "",
         note: String::new(),
         short: String::new(),
     };
@@ -162,8 +165,7 @@ fn row(id: &str, record: &Record, rubric: &Rubric) -> Row {
         Outcome::Graded(report) => {
             row.score = Some(report.score);
             row.points = report.steps.iter().map(|step| (step.step, step.points)).collect();
-            let of = |step: &Step| step.stopped.iter().map(|one| one.of_step(step.step)).collect::<Vec<_>>();
-            row.stopped = report.steps.iter().flat_map(of).map(|text| on_one_line(&text)).collect();
+            row.stopped = report.stopped().map(|(step, one)| on_one_line(&one.of_step(step))).collect();
             (row.note, row.short) = first_next(report).or_else(|| first_unchecked(report)).unwrap_or_default();
         }
         Outcome::NotGraded { reason, here, limit } => {
@@ -171,8 +173,8 @@ fn row(id: &str, record: &Record, rubric: &Rubric) -> Row {
             // A machine that failed has stopped nobody, and nothing was there to refuse where no kernel was.
             let lacks = reason.lines().next().is_some_and(|line| line.contains(" holds no kernel"));
             if !here && !lacks {
-                let what = if limit.is_some() { "ended" } else { "refused" };
-                row.stopped.push(format!("{what}: {}", row.short));
+                row.ended = if limit.is_some() { "ended" } else { "refused" };
+                row.stopped.push(format!("{}: {}", row.ended, row.short));
             }
             row.note = format!("not graded: {}", row.short);
             // Beside its name.
@@ -294,7 +296,7 @@ fn stopped(rows: &[Row]) -> Markup {
                             td { (link(row)) }
                             td {
                                 // Why there is no grade is said above.
-                                @if row.score.is_none() { (how_it_ended(row)) ", for the reason above" } @else {
+                                @if row.score.is_none() { (row.ended) ", for the reason above" } @else {
                                     ul { @for text in &row.stopped { li { (plain(text)) } } }
                                 }
                             }
@@ -304,11 +306,6 @@ fn stopped(rows: &[Row]) -> Markup {
             }
         }
     }
-}
-
-/// `refused` or `ended`, of a hand-in without a grade.
-fn how_it_ended(row: &Row) -> &str {
-    row.stopped.first().and_then(|text| text.split(':').next()).unwrap_or_default()
 }
 
 fn link(row: &Row) -> Markup {

@@ -83,13 +83,13 @@ pub(crate) fn not_graded(name: Option<&str>, reason: &str) -> String {
 
 /// What was refused or ended, of all steps; nothing where nothing was.
 fn stopped(report: &Report) -> Markup {
-    let all: Vec<_> = report.steps.iter().flat_map(|step| step.stopped.iter().map(move |one| (step, one))).collect();
+    let all: Vec<_> = report.stopped().collect();
     html! {
         @if !all.is_empty() {
             section id="stopped" {
                 h2 { "Refused or stopped" }
                 p { (STOPPED) }
-                ul { @for (step, one) in all { li { strong { (one.what.words()) } ", " (one.of_step(step.step)) } } }
+                ul { @for (step, one) in all { li { strong { (one.what.words()) } ", " (one.of_step(step)) } } }
             }
         }
     }

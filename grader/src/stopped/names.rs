@@ -1,6 +1,7 @@
 //! Names in a kernel's text that reach beyond what a kernel is built of. Comments and texts in quotes count for nothing.
 
 use super::What;
+use harness::workbook::tokens::{Token, code};
 
 /// A name, and the line that it stands in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,26 +46,23 @@ const ATTRIBUTES: &[(&str, What)] = &[
     ("export_name", What::Unsafe),
 ];
 
-/// A word, a sign, or `::`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Token<'a> {
-    text: &'a str,
-    line: u32,
-}
-
 /// All such names, in the order of the text.
 pub(super) fn of(text: &str) -> Vec<Named> {
-    let tokens = tokens(text);
+    let tokens = code(text);
     let at = |n: usize| tokens.get(n).map_or("", |token| token.text);
+    let path = |n: usize| at(n) == ":" && at(n + 1) == ":";
     let mut all = Vec::new();
+    let (mut line, mut counted) = (1, 0);
     for (n, token) in tokens.iter().enumerate() {
-        let mut add = |what, name: String| all.push(Named { what, name, line: token.line });
+        line += text[counted..token.at].matches('\n').count() as u32;
+        counted = token.at;
+        let mut add = |what, name: String| all.push(Named { what, name, line });
         let find =
             |list: &[(&str, What)], word: &str| list.iter().find(|(known, _)| *known == word).map(|(_, what)| *what);
         let inner = at(n + 1) == "!" && at(n + 2) == "[";
         match token.text {
-            "std" | "core" if at(n + 1) == "::" => {
-                for module in first_of_path(&tokens, n + 2) {
+            "std" | "core" if path(n + 1) => {
+                for module in first_of_path(&tokens, n + 3) {
                     if let Some(what) = find(MODULES, module) {
                         add(what, format!("{}::{module}", token.text));
                     }
@@ -124,101 +122,6 @@ fn first_of_path<'a>(tokens: &[Token<'a>], begin: usize) -> Vec<&'a str> {
 fn short(name: &str) -> &str {
     const SHOWN: usize = 60;
     name.char_indices().nth(SHOWN).map_or(name, |(end, _)| &name[..end])
-}
-
-/// Words and signs without comments, texts and characters in quotes.
-fn tokens(text: &str) -> Vec<Token<'_>> {
-    let (mut all, mut rest, mut line) = (Vec::new(), text, 1);
-    let word = |c: char| c.is_alphanumeric() || c == '_';
-    while let Some(sign) = rest.chars().next() {
-        let length = match sign {
-            '/' if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
-            '/' if rest.starts_with("/*") => comment(rest),
-            '"' => quoted(rest),
-            '\'' => character(rest),
-            'r' | 'b' | 'c' if literal(rest).is_some() => literal(rest).unwrap_or(1),
-            _ if word(sign) => {
-                let length = rest.find(|c: char| !word(c)).unwrap_or(rest.len());
-                all.push(Token { text: &rest[..length], line });
-                length
-            }
-            _ if sign.is_whitespace() => sign.len_utf8(),
-            _ => {
-                let length = if rest.starts_with("::") { 2 } else { sign.len_utf8() };
-                all.push(Token { text: &rest[..length], line });
-                length
-            }
-        };
-        let (gone, behind) = rest.split_at(length.clamp(1, rest.len()));
-        line += gone.matches('\n').count() as u32;
-        rest = behind;
-    }
-    all
-}
-
-/// Bytes of a comment `/* … */`, in which others may stand.
-fn comment(text: &str) -> usize {
-    let (mut depth, mut n) = (0, 0);
-    let bytes = text.as_bytes();
-    while n < bytes.len() {
-        match &bytes[n..] {
-            [b'/', b'*', ..] => (depth, n) = (depth + 1, n + 2),
-            [b'*', b'/', ..] => (depth, n) = (depth - 1, n + 2),
-            _ => n += 1,
-        }
-        if depth == 0 {
-            return n;
-        }
-    }
-    text.len()
-}
-
-/// Bytes of a text in quotes.
-fn quoted(text: &str) -> usize {
-    let mut escaped = false;
-    for (n, c) in text.char_indices().skip(1) {
-        match c {
-            _ if escaped => escaped = false,
-            '\\' => escaped = true,
-            '"' => return n + 1,
-            _ => {}
-        }
-    }
-    text.len()
-}
-
-/// Bytes of a character in quotes; of a lifetime, the quote alone.
-fn character(text: &str) -> usize {
-    let mut signs = text.char_indices().skip(1);
-    match (signs.next(), signs.next()) {
-        // `'\n'`, `'\u{7f}'`: what is escaped may be a quote.
-        (Some((_, '\\')), Some((n, escaped))) => {
-            let begin = n + escaped.len_utf8();
-            text[begin..].find('\'').map_or(text.len(), |end| begin + end + 1)
-        }
-        (Some(_), Some((n, '\''))) => n + 1,
-        _ => 1,
-    }
-}
-
-/// Bytes of a literal that letters begin: `r"…"`, `br#"…"#`, `b'x'`, `c"…"`. `None`: it is a name.
-fn literal(text: &str) -> Option<usize> {
-    let letters = ["br", "cr", "r", "b", "c"]
-        .into_iter()
-        .find(|letters| text.strip_prefix(letters).is_some_and(|rest| rest.starts_with(['"', '#', '\''])))?;
-    let rest = &text[letters.len()..];
-    if !letters.ends_with('r') {
-        return match rest.chars().next()? {
-            '"' => Some(letters.len() + quoted(rest)),
-            '\'' if letters == "b" => Some(letters.len() + character(rest)),
-            _ => None,
-        };
-    }
-    let fences = rest.bytes().take_while(|c| *c == b'#').count();
-    let inner = rest[fences..].strip_prefix('"')?;
-    let end = format!("\"{}", "#".repeat(fences));
-    let length = inner.find(&end).map_or(inner.len(), |at| at + end.len());
-    Some(letters.len() + fences + 1 + length)
 }
 
 #[cfg(test)]
