@@ -8,10 +8,6 @@ use crate::report::Memory;
 
 /// Columns of 32-bit cells.
 pub const COLUMNS: u32 = 512;
-
-/// Cells from one lane to the next. A power of two would put the same columns of a block's lanes, and of the block before, which is
-/// being written, at addresses that the CPU's caches and its buffer of stores take for each other.
-const PITCH: u32 = COLUMNS + 16;
 /// Lanes.
 pub const LANES: u32 = 128;
 /// Columns that an allocation is a multiple of: the allocator's bitmap has 16 slots.
@@ -53,7 +49,7 @@ pub struct Allocation {
 impl TensorMemory {
     pub fn new() -> TensorMemory {
         TensorMemory {
-            lines: vec![Line([u32::MAX; 16]); (LANES * PITCH / 16) as usize],
+            lines: vec![Line([u32::MAX; 16]); (LANES * COLUMNS / 16) as usize],
             defined: vec![0; 4 * COLUMNS as usize],
             origins: vec![0; COLUMNS as usize],
             slots: [None; (COLUMNS / SLOT) as usize],
@@ -173,10 +169,10 @@ impl TensorMemory {
 
     /// Where the cell of a lane and column lies in [`TensorMemory::cells_mut`].
     pub fn index(lane: u32, column: u32) -> usize {
-        (lane * PITCH + column) as usize
+        (lane * COLUMNS + column) as usize
     }
 
-    /// Lane after lane, all columns; what lies between two lanes is no cell.
+    /// Lane after lane, all columns.
     pub fn cells_mut(&mut self) -> &mut [u32] {
         simd::flat_mut(&mut self.lines)
     }
