@@ -30,9 +30,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Cycles of a window. Short where clusters talk to each other, since an answer takes until the end of the window; where they only
-/// share bandwidth, windows become longer, each twice the one before.
+/// share bandwidth, windows become longer, each twice the one before: up to `LONG`, and beyond that as long as shares stay as they
+/// are. What a cluster holds fits into a core's caches, and what all of them hold does not, so that each window begins with misses.
 const SHORT: u64 = 512;
 const LONG: u64 = 4096;
+const LONGEST: u64 = 16384;
 
 /// Cycles in which no cluster does anything but ask again, before that is taken for a hang.
 const IDLE: u64 = 1 << 20;
@@ -191,9 +193,12 @@ impl<'a> Chip<'a> {
                 self.running.iter().filter_map(|r| if let Progress::Until(at) = r.progress { Some(at) } else { None });
             let window = self.window;
             end = times.min().unwrap_or(end).max(end).saturating_add(window);
-            self.window = (2 * window).min(self.longest);
             self.run_window(end - 1);
+            let (rates, clusters) = (self.rates, self.begun);
             let answered = self.settle(window, end);
+            let steady = self.rates.close_to(&rates) && self.begun == clusters;
+            let longest = if steady && self.longest == LONG { LONGEST } else { self.longest };
+            self.window = (2 * window).min(longest);
             if self.stuck(answered) || self.running.iter().any(|r| r.progress == Progress::Stopped) {
                 completed = false;
                 break;

@@ -1,7 +1,9 @@
 //! What clusters leave, and the report of a run.
 
 use super::chip::{Chip, Running};
+use super::cluster::Cluster;
 use super::findings::Findings;
+use super::room::Room;
 use super::schedule::Progress;
 use super::statements::Statements;
 use super::threads::side_by_side;
@@ -59,7 +61,14 @@ impl<'a> Chip<'a> {
             self.conclude(first, false);
         }
         let ended: Vec<_> = std::mem::take(&mut self.ended).into_iter().map(|c| Mutex::new(Some(c))).collect();
-        side_by_side(self.threads, ended.len(), |n| drop(ended[n].lock().map(|mut cluster| cluster.take())));
+        side_by_side(self.threads, ended.len(), |n| {
+            let cluster = ended[n].lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(Cluster { ctas, warps, .. }) = cluster
+                && !self.s.options.timing_only
+            {
+                Room::keep(Cluster::room(ctas, warps));
+            }
+        });
         let usage = self.usage();
         self.findings.sort_by_key(|f| f.0);
         self.ctas.sort_by_key(|c| c.0);

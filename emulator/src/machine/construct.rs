@@ -5,9 +5,9 @@ use super::cluster::{Cluster, Place, Shared, mix};
 use super::findings::Findings;
 use super::outbox::Outbox;
 use super::registers::Registers;
+use super::room::Room;
 use super::share::Rates;
 use super::state::{ActorKind, Cta, Engines, NamedBarrier, Origin};
-use super::tensor::TensorMemory;
 use super::tracker::Tracker;
 use super::values::Blank;
 use super::warp::{Fragment, Queue, State, Warp};
@@ -120,26 +120,21 @@ impl<'a> Cluster<'a> {
             random: s.options.seed.map(|seed| mix(seed ^ u64::from(index) << 40)),
         };
         let timing_only = s.options.timing_only;
-        let mut memories = Vec::new();
+        let mut left = Vec::new();
         if let Some(before) = before.filter(|_| !timing_only) {
             (cluster.maps, cluster.footprints) = (before.maps, before.footprints);
             (cluster.spare_data, cluster.lines) = (before.spare_data, before.lines);
             cluster.wgmma_scratch = before.wgmma_scratch;
             cluster.batches = before.batches.emptied();
-            memories = before.ctas.into_iter().map(|cta| (cta.shared, cta.tensor)).collect();
+            left = Cluster::room(before.ctas, before.warps);
         }
         let [cx, cy, cz] = cluster.extent();
         cluster.scopes.matter = kernel.scopes && cx * cy * cz > 1 && !timing_only;
         for rank in 0..cx * cy * cz {
             let inner = [rank % cx, rank / cx % cy, rank / (cx * cy)];
-            let (shared, tensor) = match memories.pop() {
-                Some((mut shared, mut tensor)) => {
-                    shared.forget();
-                    tensor.forget();
-                    (shared, tensor)
-                }
-                None if timing_only => (Memory::zeros(window as usize), TensorMemory::new()),
-                None => (Memory::undefined(window as usize), TensorMemory::new()),
+            let Room { shared, tensor, registers } = match timing_only {
+                true => Room { shared: Memory::zeros(window as usize), ..Room::default() },
+                false => Room::take(left.pop(), window as usize),
             };
             cluster.ctas.push(Cta {
                 id: std::array::from_fn(|n| first[n] + inner[n]),
@@ -169,12 +164,23 @@ impl<'a> Cluster<'a> {
                 busy: Engines::default(),
                 slowed: Engines::ALONE,
             });
-            cluster.add_warps(rank as usize, threads, start);
+            cluster.add_warps(rank as usize, threads, start, registers);
         }
         cluster
     }
 
-    fn add_warps(&mut self, cta: usize, threads: u32, start: u64) {
+    /// The room that its CTAs leave.
+    pub fn room(ctas: Vec<Cta>, warps: Vec<Warp>) -> Vec<Room> {
+        let mut rooms: Vec<Room> = (ctas.into_iter())
+            .map(|cta| Room { shared: cta.shared, tensor: cta.tensor, registers: Vec::new() })
+            .collect();
+        for warp in warps {
+            rooms[warp.cta].registers.push(warp.registers);
+        }
+        rooms
+    }
+
+    fn add_warps(&mut self, cta: usize, threads: u32, start: u64, mut left: Vec<Registers>) {
         let kernel = self.kernel;
         for first in (0..threads).step_by(32) {
             let live = if threads - first >= 32 { u32::MAX } else { (1 << (threads - first)) - 1 };
@@ -191,7 +197,7 @@ impl<'a> Cluster<'a> {
                 cta,
                 index: warp,
                 live,
-                registers: Registers::new(kernel),
+                registers: Registers::new(kernel, left.pop()),
                 fragments: smallvec![Fragment {
                     pc: 0,
                     mask: live,

@@ -2,7 +2,7 @@
 //! [`Numerics::Exact`](crate::Numerics::Exact). [`one`] is the rule as it stands there; [`strip`] does the same for many
 //! columns at once, and hands `one` what does not fit its shortcuts.
 
-use super::product::{Factors, Line, Panel, Strip, d_values, read_cells, round_f16, write_cells};
+use super::product::{Factors, Panel, Strip, d_values, read_cells, round_f16, write_cells};
 use super::simd::{Lanes, PAIR, WIDTH};
 use crate::numerics::MmaStep;
 
@@ -171,14 +171,14 @@ pub fn strip<L: Lanes, const E: usize>(
     cells: &mut [u32],
 ) {
     let (columns, steps) = (strip.columns.len(), bits.0.len());
-    let height = factors.a.len() / steps;
     for at in (0..columns).step_by(PAIR) {
         let panel = panel + at / WIDTH;
         let width = (columns - at).min(PAIR);
         let block = |n: usize| Block {
             step: if n == 0 { first } else { further },
-            a: &factors.a[n * height..(n + 1) * height],
-            a_exponents: &factors.a_exponents[n * height..(n + 1) * height],
+            a: &factors.a[n..],
+            a_exponents: &factors.a_exponents[n..],
+            steps,
             b: [&factors.b[panel * steps + n], &factors.b[(panel + 1) * steps + n]],
             b_exponents: &factors.b_exponents[panel / 2 * steps + n],
             at,
@@ -216,8 +216,10 @@ pub fn strip<L: Lanes, const E: usize>(
 /// Two vectors of columns of B, or fewer columns, and all rows of A.
 struct Block<'a> {
     step: &'a MmaStep,
-    a: &'a [Line<[f32; 16]>],
-    a_exponents: &'a [Line<[u32; 16]>],
+    /// Of the step's rows, each so many steps behind the one before.
+    a: &'a [[f32; 16]],
+    a_exponents: &'a [[u32; 16]],
+    steps: usize,
     b: [&'a Panel<f32>; 2],
     b_exponents: &'a Panel<i16, PAIR>,
     /// Where its columns begin in a row of cells, and how many there are.
@@ -241,7 +243,7 @@ impl Block<'_> {
         for (k, b) in self.b_exponents.iter().enumerate() {
             let b = L::load_shorts(&b.0);
             for i in 0..E {
-                let a = L::splat_shorts(self.a_exponents[rows[i].0].0[k]);
+                let a = L::splat_shorts(self.a_exponents[rows[i].0 * self.steps][k]);
                 exponents[i] = L::max_shorts(exponents[i], L::add_shorts(a, b));
             }
         }
@@ -267,7 +269,7 @@ impl Block<'_> {
         for k in 0..16 {
             let b = [L::load_floats(&self.b[0][k].0), L::load_floats(&self.b[1][k].0)];
             for i in 0..E {
-                let a = L::splat_float(self.a[rows[i].0].0[k]);
+                let a = L::splat_float(self.a[rows[i].0 * self.steps][k]);
                 for c in 0..2 {
                     sums[i][c] = L::add(sums[i][c], L::truncate(L::mul(L::mul(a, b[c]), scales[i][c])));
                 }

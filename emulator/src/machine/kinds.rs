@@ -65,13 +65,13 @@ impl Product<'_> {
         let (i, steps, height) = (self.descriptor, steps(self.descriptor.kind), self.a.len());
         let mut fits = true;
         let Factors { a, b, .. } = &mut *self.factors;
-        a.resize(steps * height, Line::default());
+        a.resize(steps * height, [0.0; 16]);
         let decode = Decoder::new(i.kind, i.a, i.negate_a);
         for (n, row) in self.a.iter().enumerate() {
             let mut values = decode.row(row);
             fits &= scaled(i, &mut values, self.scales.a.get(n));
             for (step, values) in values.as_chunks::<STEP>().0.iter().take(steps).enumerate() {
-                a[step * height + n].0 = *values;
+                a[n * steps + step] = *values;
             }
         }
         let panels: usize = self.strips.iter().map(Strip::panels).sum();

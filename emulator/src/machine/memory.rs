@@ -16,10 +16,12 @@ impl Memory {
         Memory { bytes: vec![POISON; bytes], defined: vec![0; bytes.div_ceil(64)], blank: vec![] }
     }
 
-    /// None of it is written any more.
-    pub(crate) fn forget(&mut self) {
-        self.bytes.fill(POISON);
-        self.defined.fill(0);
+    /// So many bytes, none of them written any more.
+    pub(crate) fn forget(&mut self, bytes: usize) {
+        self.bytes.clear();
+        self.bytes.resize(bytes, POISON);
+        self.defined.clear();
+        self.defined.resize(bytes.div_ceil(64), 0);
         self.blank.clear();
     }
 

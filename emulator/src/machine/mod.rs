@@ -99,6 +99,7 @@ mod registers;
 mod remote;
 mod resolve;
 mod rewrites;
+mod room;
 mod scale_factors;
 mod schedule;
 mod scopes;

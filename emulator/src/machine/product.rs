@@ -39,13 +39,14 @@ pub struct Line<T>(pub T);
 /// Operands in the form that the loops read. Kept from one product to the next, for its memory.
 #[derive(Debug, Default)]
 pub struct Factors {
-    /// Values, signs as negated. Of A: all rows of one step after the other.
-    pub a: Vec<Line<[f32; 16]>>,
+    /// Values, signs as negated. Of A: all steps of one row after the other. (All rows of one step after the other would lie a
+    /// multiple of 4 KiB apart, in the same few sets of a first-level cache.)
+    pub a: Vec<[f32; 16]>,
     /// Of B: the panels of all strips, all steps of one after the other.
     pub b: Vec<Panel<f32>>,
     /// Exponents as [`exact::exponent`] gives them, in the same order: of A twice in the halves of a word, of B for two
     /// panels together. [`Numerics::Fast`] has no use for them.
-    pub a_exponents: Vec<Line<[u32; 16]>>,
+    pub a_exponents: Vec<[u32; 16]>,
     pub b_exponents: Vec<Panel<i16, PAIR>>,
     /// In tiles.
     pub tiles: tiles::Factors,
@@ -111,17 +112,21 @@ impl Product<'_> {
     #[inline(always)]
     pub fn prepare_a<L: Lanes>(&mut self) {
         let Factors { a, a_exponents, .. } = &mut *self.factors;
+        let (bf, negate, steps) = (self.step.a_bf16, self.step.negate_a, self.a.len());
         let lines: usize = self.a.iter().map(|rows| rows.len()).sum();
-        let rows = || self.a.iter().copied().flatten();
-        a.resize(lines, Line::default());
-        for (to, row) in a.iter_mut().zip(rows()) {
-            to.0 = L::store_floats(values::<L>(row, self.step.a_bf16, self.step.negate_a));
+        a.resize(lines, [0.0; 16]);
+        for (n, rows) in self.a.iter().enumerate() {
+            for (to, row) in a[n..].iter_mut().step_by(steps).zip(*rows) {
+                *to = L::store_floats(values::<L>(row, bf, negate));
+            }
         }
         if self.numerics == Numerics::Exact {
-            a_exponents.resize(lines, Line::default());
-            for (to, row) in a_exponents.iter_mut().zip(rows()) {
-                for (to, e) in to.0.iter_mut().zip(exponents(row, self.step.a_bf16)) {
-                    *to = u32::from(e as u16) << 16 | u32::from(e as u16);
+            a_exponents.resize(lines, [0; 16]);
+            for (n, rows) in self.a.iter().enumerate() {
+                for (to, row) in a_exponents[n..].iter_mut().step_by(steps).zip(*rows) {
+                    for (to, e) in to.iter_mut().zip(exponents(row, bf)) {
+                        *to = u32::from(e as u16) << 16 | u32::from(e as u16);
+                    }
                 }
             }
         }
@@ -203,9 +208,8 @@ pub fn fast<L: Lanes, const R: usize, const C: usize>(
     cells: &mut [u32],
 ) {
     let columns = strip.columns.len();
-    let panels = |n: usize| &factors.b[(panel + n) * steps..(panel + n + 1) * steps][which.clone()];
-    let height = factors.a.len() / steps;
-    let a = &factors.a[which.start * height..which.end * height];
+    let panels = |n: usize| factors.b[(panel + n) * steps..(panel + n + 1) * steps][which.clone()].as_flattened();
+    let a = Rows { all: &factors.a, steps, which: &which };
     // Groups of whole panels first; what is left, panel by panel.
     let groups = columns / WIDTH / C;
     for n in 0..groups {
@@ -220,14 +224,14 @@ pub fn fast<L: Lanes, const R: usize, const C: usize>(
             if step.accumulate && at_next + C * WIDTH <= columns {
                 next.iter().for_each(|(_, cell)| prefetch(&cells[cell + at_next..cell + at_next + C * WIDTH]));
             }
-            block::<L, R, C>(step, a, height, rows, &group, at, C * WIDTH, cells);
+            block::<L, R, C>(step, a, rows, &group, at, C * WIDTH, cells);
         }
         let (pairs, rest) = rest.as_chunks::<2>();
         for rows in pairs {
-            block::<L, 2, C>(step, a, height, rows, &group, at, C * WIDTH, cells);
+            block::<L, 2, C>(step, a, rows, &group, at, C * WIDTH, cells);
         }
         for row in rest {
-            block::<L, 1, C>(step, a, height, std::array::from_ref(row), &group, at, C * WIDTH, cells);
+            block::<L, 1, C>(step, a, std::array::from_ref(row), &group, at, C * WIDTH, cells);
         }
     }
     for n in groups * C..columns.div_ceil(WIDTH) {
@@ -235,10 +239,10 @@ pub fn fast<L: Lanes, const R: usize, const C: usize>(
         let width = (columns - at).min(WIDTH);
         let (whole, rest) = strip.rows.as_chunks::<R>();
         for rows in whole {
-            block::<L, R, 1>(step, a, height, rows, &group, at, width, cells);
+            block::<L, R, 1>(step, a, rows, &group, at, width, cells);
         }
         for row in rest {
-            block::<L, 1, 1>(step, a, height, std::array::from_ref(row), &group, at, width, cells);
+            block::<L, 1, 1>(step, a, std::array::from_ref(row), &group, at, width, cells);
         }
     }
 }
@@ -283,22 +287,38 @@ pub fn d_bits<L: Lanes>(step: &MmaStep, sums: L::Ints) -> L::Ints {
     L::if_greater(magnitude, L::splat(0x7f80_0000), L::splat(nan), bits)
 }
 
-/// R × C vectors of D. `a` holds steps of so many rows, `b` the same steps of each panel.
+/// Some steps of the rows of A.
+#[derive(Clone, Copy)]
+struct Rows<'a> {
+    all: &'a [[f32; 16]],
+    /// That a row has.
+    steps: usize,
+    which: &'a Range<usize>,
+}
+
+impl Rows<'_> {
+    /// One k after the other.
+    #[inline(always)]
+    fn row(&self, row: usize) -> &[f32] {
+        self.all[row * self.steps..(row + 1) * self.steps][self.which.clone()].as_flattened()
+    }
+}
+
+/// R × C vectors of D. `b` holds of each panel the same steps as `a`.
 #[allow(clippy::too_many_arguments)]
 #[inline(always)]
 fn block<L: Lanes, const R: usize, const C: usize>(
     step: &MmaStep,
-    a: &[Line<[f32; 16]>],
-    height: usize,
+    a: Rows,
     rows: &[(usize, usize); R],
-    b: &[&[Panel<f32>]; C],
+    b: &[&[Line<[f32; WIDTH]>]; C],
     at: usize,
     columns: usize,
     cells: &mut [u32],
 ) {
     if columns == C * WIDTH && step.d_f32 && step.scale == 0 {
         let first = std::array::from_fn(|i| rows[i].1 + at);
-        return sums::<L, R, C>(a, height, rows, b, step.accumulate, &first, cells);
+        return sums::<L, R, C>(a, rows, b, step.accumulate, &first, cells);
     }
     // What needs care is put into FP32 first.
     let mut scratch = [[[0u32; WIDTH]; C]; R];
@@ -312,7 +332,7 @@ fn block<L: Lanes, const R: usize, const C: usize>(
         }
     }
     let first = std::array::from_fn(|i| i * C * WIDTH);
-    sums::<L, R, C>(a, height, rows, b, step.accumulate, &first, scratch.as_flattened_mut().as_flattened_mut());
+    sums::<L, R, C>(a, rows, b, step.accumulate, &first, scratch.as_flattened_mut().as_flattened_mut());
     for i in 0..R {
         let cells = &mut cells[rows[i].1 + at..rows[i].1 + at + columns];
         for c in 0..C {
@@ -327,10 +347,9 @@ fn block<L: Lanes, const R: usize, const C: usize>(
 /// The loops over vectors are so short that the compiler unrolls them; `held` is then in registers.
 #[inline(always)]
 fn sums<L: Lanes, const R: usize, const C: usize>(
-    a: &[Line<[f32; 16]>],
-    height: usize,
+    a: Rows,
     rows: &[(usize, usize); R],
-    b: &[&[Panel<f32>]; C],
+    b: &[&[Line<[f32; WIDTH]>]; C],
     accumulate: bool,
     first: &[usize; R],
     cells: &mut [u32],
@@ -344,19 +363,19 @@ fn sums<L: Lanes, const R: usize, const C: usize>(
             }
         }
     }
-    for (n, a) in a.chunks_exact(height).enumerate() {
-        let a: [&[f32; 16]; R] = std::array::from_fn(|i| &a[rows[i].0].0);
-        let b: [&Panel<f32>; C] = std::array::from_fn(|c| &b[c][n]);
-        for k in 0..16 {
-            let mut vectors = [L::splat_float(0.0); C];
+    // One bound for all of them, so that the loop needs no checks.
+    let depth = b[0].len();
+    let a: [&[f32]; R] = std::array::from_fn(|i| &a.row(rows[i].0)[..depth]);
+    let b: [&[Line<[f32; WIDTH]>]; C] = b.map(|b| &b[..depth]);
+    for k in 0..depth {
+        let mut vectors = [L::splat_float(0.0); C];
+        for c in 0..C {
+            vectors[c] = L::load_floats(&b[c][k].0);
+        }
+        for i in 0..R {
+            let a = L::splat_float(a[i][k]);
             for c in 0..C {
-                vectors[c] = L::load_floats(&b[c][k].0);
-            }
-            for i in 0..R {
-                let a = L::splat_float(a[i][k]);
-                for c in 0..C {
-                    held[i][c] = L::mul_add(a, vectors[c], held[i][c]);
-                }
+                held[i][c] = L::mul_add(a, vectors[c], held[i][c]);
             }
         }
     }

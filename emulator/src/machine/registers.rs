@@ -6,7 +6,7 @@ use crate::program::op::{FALSE, Inst, L32, L64, Reg, TRUE};
 use rustc_hash::FxHashMap;
 
 /// The registers of a warp, and which lanes of each hold a defined value.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Registers {
     pub b32: Vec<L32>,
     pub b64: Vec<L64>,
@@ -25,15 +25,23 @@ pub struct Registers {
 const POISON: u32 = 0xffff_ffff;
 
 impl Registers {
-    pub fn new(kernel: &Kernel) -> Registers {
-        let (n32, n64, np) = kernel.registers;
+    /// Those of a warp that begins. They take the memory of a warp that has ended.
+    pub fn new(kernel: &Kernel, before: Option<Registers>) -> Registers {
+        fn all<T: Clone>(mut values: Vec<T>, value: T, len: usize) -> Vec<T> {
+            values.clear();
+            values.resize(len, value);
+            values
+        }
+        let counts = kernel.registers;
+        let [n32, n64, np] = [counts.0, counts.1, counts.2].map(usize::from);
+        let before = before.unwrap_or_default();
         let mut r = Registers {
-            b32: vec![[POISON; 32]; n32.into()],
-            b64: vec![[u64::MAX; 32]; n64.into()],
-            pred: vec![0; np.into()],
-            counts: kernel.registers,
-            defined: vec![0; usize::from(n32) + usize::from(n64) + usize::from(np)],
-            loading: vec![false; usize::from(n32) + usize::from(n64) + usize::from(np)],
+            b32: all(before.b32, [POISON; 32], n32),
+            b64: all(before.b64, [u64::MAX; 32], n64),
+            pred: all(before.pred, 0, np),
+            counts,
+            defined: all(before.defined, 0, n32 + n64 + np),
+            loading: all(before.loading, false, n32 + n64 + np),
             parts: FxHashMap::default(),
         };
         r.pred[usize::from(TRUE)] = u32::MAX;
@@ -49,6 +57,11 @@ impl Registers {
             r.set_defined(Reg::B64(reg), u32::MAX, u32::MAX);
         }
         r
+    }
+
+    /// Their memory.
+    pub fn bytes(&self) -> usize {
+        self.b32.capacity() * size_of::<L32>() + self.b64.capacity() * size_of::<L64>()
     }
 
     /// A register's number among those of all classes.

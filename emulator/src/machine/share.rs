@@ -21,6 +21,12 @@ pub struct Rates {
 
 impl Rates {
     pub const ALONE: Rates = Rates { l2: 0, dram: 0, tensor_core: 256 };
+
+    /// Within an eighth of others.
+    pub fn close_to(&self, others: &Rates) -> bool {
+        let pairs = [(self.l2, others.l2), (self.dram, others.dram), (self.tensor_core, others.tensor_core)];
+        pairs.iter().all(|&(a, b)| a.abs_diff(b) <= a.min(b) / 8)
+    }
 }
 
 impl Chip<'_> {

@@ -31,8 +31,16 @@ pub struct TensorMemory {
     slots: [Option<Allocation>; (COLUMNS / SLOT) as usize],
     /// For each slot, the statement that freed it last.
     freed: [Option<u32>; (COLUMNS / SLOT) as usize],
+    /// The slots that were allocated at any time: only their cells are ever written.
+    used: [bool; (COLUMNS / SLOT) as usize],
     /// Columns held at most.
     pub most: u32,
+}
+
+impl Default for TensorMemory {
+    fn default() -> Self {
+        TensorMemory::new()
+    }
 }
 
 /// One cell of the shadow of tensor memory stands for a column of a lane quarter.
@@ -47,6 +55,9 @@ pub struct Allocation {
 }
 
 impl TensorMemory {
+    /// Of its cells.
+    pub const BYTES: usize = (LANES * COLUMNS * 4) as usize;
+
     pub fn new() -> TensorMemory {
         TensorMemory {
             lines: vec![Line([u32::MAX; 16]); (LANES * COLUMNS / 16) as usize],
@@ -54,16 +65,20 @@ impl TensorMemory {
             origins: vec![0; COLUMNS as usize],
             slots: [None; (COLUMNS / SLOT) as usize],
             freed: [None; (COLUMNS / SLOT) as usize],
+            used: [false; (COLUMNS / SLOT) as usize],
             most: 0,
         }
     }
 
     /// As it was when it was new.
     pub fn forget(&mut self) {
-        self.lines.fill(Line([u32::MAX; 16]));
+        for lane in self.lines.as_chunks_mut::<{ (COLUMNS / 16) as usize }>().0 {
+            let slots = lane.as_chunks_mut::<{ (SLOT / 16) as usize }>().0;
+            slots.iter_mut().zip(&self.used).filter(|slot| *slot.1).for_each(|(cells, _)| cells.fill(Line([u32::MAX; 16])));
+        }
         self.defined.fill(0);
         self.origins.fill(0);
-        (self.slots, self.freed, self.most) = ([None; _], [None; _], 0);
+        (self.slots, self.freed, self.used, self.most) = ([None; _], [None; _], [false; _], 0);
     }
 
     /// The first of some columns that no allocation holds, or that there is not.
@@ -93,6 +108,7 @@ impl TensorMemory {
         let allocation = Allocation { column, columns, site };
         let (first, slots) = ((column / SLOT) as usize, (columns / SLOT) as usize);
         self.slots[first..first + slots].fill(Some(allocation));
+        self.used[first..first + slots].fill(true);
         // The PTX ISA promises nothing about what newly allocated columns hold (9.7.16.7.1).
         for c in column..column + columns {
             for quarter in 0..4 {
