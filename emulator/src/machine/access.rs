@@ -65,6 +65,7 @@ impl<'a> Cluster<'a> {
         if let Some(sync) = op.sync {
             self.observe(w, targets.iter().map(|t| t.1), sync);
         }
+        self.let_go(targets);
         Ok(())
     }
 
@@ -241,6 +242,7 @@ impl<'a> Cluster<'a> {
         if each == 4 && defined == u32::MAX && !blank && sync.is_none() && self.store_own_words(w, s, &targets) {
             self.charge(at, &targets, total, false);
             self.acted();
+            self.let_go(targets);
             return Ok(());
         }
         for (lane, target) in &targets {
@@ -311,6 +313,7 @@ impl<'a> Cluster<'a> {
         }
         self.charge(at, &targets, total, false);
         self.acted();
+        self.let_go(targets);
         Ok(())
     }
 

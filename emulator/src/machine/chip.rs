@@ -19,7 +19,7 @@ use super::schedule::Progress;
 use super::share::{Rates, ctas_an_sm};
 use super::state::{Race, RaceMemory};
 use super::tensor_maps::MAP_BYTES;
-use super::threads::{side_by_side, threads};
+use super::threads::Crew;
 use super::tracker::{Toucher, Tracker};
 use crate::diagnostic::Label;
 use crate::order::{ActorId, Far, Stamp, Views};
@@ -27,7 +27,7 @@ use crate::program::op::Op;
 use crate::report::{CtaState, Deadlock, Event, Printed, Report};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// Cycles of a window. Short where clusters talk to each other, since an answer takes until the end of the window; where they only
 /// share bandwidth, windows become longer, each twice the one before: up to `LONG`, and beyond that as long as shares stay as they
@@ -57,7 +57,7 @@ pub struct Group {
 }
 
 pub struct Running<'a> {
-    pub cluster: Mutex<Cluster<'a>>,
+    pub cluster: Box<Cluster<'a>>,
     pub index: u32,
     pub group: usize,
     pub progress: Progress,
@@ -78,11 +78,11 @@ pub struct Chip<'a> {
     /// Cycles of the next window, and of the longest.
     pub window: u64,
     pub longest: u64,
-    pub threads: usize,
+    pub crew: Arc<Crew<'a>>,
     pub running: Vec<Running<'a>>,
     pub rates: Rates,
     /// Clusters that have ended and whose memory no other has yet.
-    pub ended: Vec<Cluster<'a>>,
+    pub ended: Vec<Box<Cluster<'a>>>,
     /// What all SMs did: cycles of tensor cores, bytes from and to L2, bytes from DRAM.
     pub done: [u64; 3],
     /// Of clusters that have ended.
@@ -108,14 +108,8 @@ pub struct Chip<'a> {
     pub timing: Vec<Label>,
 }
 
-impl<'a> Running<'a> {
-    fn cluster(&mut self) -> &mut Cluster<'a> {
-        self.cluster.get_mut().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl<'a> Chip<'a> {
-    pub fn new(s: Shared<'a>, global: Global) -> Chip<'a> {
+    pub fn new(s: Shared<'a>, global: Global, crew: Arc<Crew<'a>>) -> Chip<'a> {
         let extent = cluster_extent(s.kernel, s.launch);
         let [nx, ny, nz] = std::array::from_fn(|n| u64::from(s.launch.grid[n] / extent[n].max(1)));
         let size = extent.iter().product::<u32>();
@@ -157,7 +151,7 @@ impl<'a> Chip<'a> {
             most,
             window: SHORT,
             longest: if talks { SHORT } else { LONG },
-            threads: threads(s.options),
+            crew,
             running: vec![],
             rates: Rates::ALONE,
             ended: vec![],
@@ -212,24 +206,22 @@ impl<'a> Chip<'a> {
         let executed = self.instructions + (0..self.running.len()).map(|n| self.cluster(n).instructions).sum::<u64>();
         let budget = self.s.options.max_instructions.saturating_sub(executed);
         for running in &mut self.running {
-            let cluster = running.cluster();
+            let cluster = &mut running.cluster;
             cluster.global = self.global.clone();
             cluster.rates = self.rates;
             cluster.budget = cluster.instructions.saturating_add(budget);
         }
-        let mut work: Vec<usize> = (0..self.running.len())
-            .filter(|&n| !matches!(self.running[n].progress, Progress::Until(time) if time > until))
-            .collect();
+        let later = |r: &Running| matches!(r.progress, Progress::Until(time) if time > until);
+        let all = std::mem::take(&mut self.running).into_iter().enumerate();
+        let (mut all, mut work): (Vec<_>, Vec<_>) = all.partition(|(_, running)| later(running));
         // What takes longest comes first.
-        work.sort_by_key(|&n| !self.s.options.values.include(self.running[n].index));
-        let running = &self.running;
-        let done = side_by_side(self.threads, work.len(), |k| {
-            let mut cluster = running[work[k]].cluster.lock().unwrap_or_else(PoisonError::into_inner);
-            cluster.run(until)
-        });
-        for (n, progress) in work.into_iter().zip(done) {
-            self.running[n].progress = progress;
-        }
+        work.sort_by_key(|(_, running)| !self.s.options.values.include(running.index));
+        all.extend(self.crew.all(work, move |(n, mut running)| {
+            running.progress = running.cluster.run(until);
+            (n, running)
+        }));
+        all.sort_unstable_by_key(|&(n, _)| n);
+        self.running = all.into_iter().map(|(_, running)| running).collect();
     }
 
     /// Where a window ends: what clusters did to each other takes effect. Whether anybody got an answer.
@@ -237,10 +229,10 @@ impl<'a> Chip<'a> {
         let mut items = Vec::new();
         let nothing: Arc<Global> = Arc::default();
         let (mut moved, mut missed, mut movers, mut active, mut tensor_cores) = (0, 0, 0, false, 0);
-        let written = self.running.iter_mut().fold(0, |all, running| all | running.cluster().outbox.written());
+        let written = self.running.iter_mut().fold(0, |all, running| all | running.cluster.outbox.written());
         for running in &mut self.running {
             let index = running.index;
-            let cluster = running.cluster();
+            let cluster = &mut running.cluster;
             cluster.read_waiting(&self.global, written);
             cluster.global = nothing.clone();
             items.extend(cluster.outbox.take().into_iter().map(|(time, item)| (time, index, item)));
@@ -253,7 +245,7 @@ impl<'a> Chip<'a> {
         self.idle = if active { 0 } else { self.idle + window };
         // Lines that several clusters missed came once.
         let cache = &mut Arc::make_mut(&mut self.global).cache;
-        let came = LINE * self.running.iter_mut().map(|running| running.cluster().lines.enter(cache)).sum::<u64>();
+        let came = LINE * self.running.iter_mut().map(|running| running.cluster.lines.enter(cache)).sum::<u64>();
         if moved > 0 {
             self.rates = self.share(movers, came.min(missed), missed);
         }
@@ -351,7 +343,7 @@ impl<'a> Chip<'a> {
     }
 
     pub fn cluster(&mut self, at: usize) -> &mut Cluster<'a> {
-        self.running[at].cluster()
+        &mut self.running[at].cluster
     }
 
     /// Gives global memory to a cluster, which alone has it until then.
@@ -422,17 +414,13 @@ impl<'a> Chip<'a> {
                 room: self.room as u32,
                 sharing: (self.most as u64).min(self.queue.total).div_ceil(self.groups.len().max(1) as u64) as u32,
             };
-            places.push((n, place, Mutex::new(self.ended.pop())));
+            places.push((n, place, self.ended.pop()));
         }
-        let s = &self.s;
-        let clusters = side_by_side(self.threads, places.len(), |n| {
-            let (_, place, before) = &places[n];
-            Cluster::new(s, *place, before.lock().unwrap_or_else(PoisonError::into_inner).take())
-        });
-        for ((group, place, _), cluster) in places.into_iter().zip(clusters) {
-            let (progress, cluster) = (Progress::Until(place.start), Mutex::new(cluster));
-            self.running.push(Running { cluster, index: place.index, group, progress });
-        }
+        let s = self.s;
+        self.running.extend(self.crew.all(places, move |(group, place, before)| {
+            let cluster = Box::new(Cluster::new(&s, place, before.map(|before| *before)));
+            Running { cluster, index: place.index, group, progress: Progress::Until(place.start) }
+        }));
     }
 
     /// Nothing can go on any more, or nothing but asking again has happened for long.

@@ -25,6 +25,7 @@ use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
 
 /// What all clusters of a launch share.
+#[derive(Clone, Copy)]
 pub struct Shared<'a> {
     pub kernel: &'a Kernel,
     pub launch: &'a Launch,
@@ -149,6 +150,7 @@ pub struct Cluster<'a> {
     pub waiting: Vec<usize>,
     /// Memory for what copies read, used again.
     pub spare_data: Vec<Memory>,
+    pub spare_targets: Vec<(usize, super::resolve::Target)>,
     /// Answers of cluster launch control on their way.
     pub responses: Vec<super::launch_control::Response>,
     /// The phase of the cluster barrier that is not complete, and what the last complete one told, and when.

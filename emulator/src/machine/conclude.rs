@@ -6,16 +6,15 @@ use super::findings::Findings;
 use super::room::Room;
 use super::schedule::Progress;
 use super::statements::Statements;
-use super::threads::side_by_side;
 use crate::Values;
 use crate::diagnostic::Label;
 use crate::report::{Deadlock, Event, Report};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 impl<'a> Chip<'a> {
     /// Takes over what a cluster leaves.
     pub fn conclude(&mut self, running: Running<'a>, ended: bool) {
-        let mut cluster = running.cluster.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut cluster = running.cluster;
         cluster.global = self.global.clone();
         if ended {
             cluster.finish();
@@ -53,19 +52,16 @@ impl<'a> Chip<'a> {
         rest.sort_by_key(|r| r.index);
         let stopped = rest.iter().position(|r| r.progress == Progress::Stopped).map(|n| rest.remove(n));
         for cut in rest {
-            let cluster = cut.cluster.into_inner().unwrap_or_else(PoisonError::into_inner);
-            self.instructions += cluster.instructions;
-            self.cycles = self.cycles.max(cluster.end);
+            self.instructions += cut.cluster.instructions;
+            self.cycles = self.cycles.max(cut.cluster.end);
         }
         if let Some(first) = stopped {
             self.conclude(first, false);
         }
-        let ended: Vec<_> = std::mem::take(&mut self.ended).into_iter().map(|c| Mutex::new(Some(c))).collect();
-        side_by_side(self.threads, ended.len(), |n| {
-            let cluster = ended[n].lock().unwrap_or_else(PoisonError::into_inner).take();
-            if let Some(Cluster { ctas, warps, .. }) = cluster
-                && !self.s.options.timing_only
-            {
+        let timing_only = self.s.options.timing_only;
+        self.crew.all(std::mem::take(&mut self.ended), move |cluster| {
+            let Cluster { ctas, warps, .. } = *cluster;
+            if !timing_only {
                 Room::keep(Cluster::room(ctas, warps));
             }
         });

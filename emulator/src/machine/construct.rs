@@ -90,6 +90,7 @@ impl<'a> Cluster<'a> {
             maps: Vec::new(),
             waiting: Vec::new(),
             spare_data: Vec::new(),
+            spare_targets: Vec::new(),
             responses: Vec::new(),
             cluster_barrier: NamedBarrier::default(),
             cluster_known: Views::default(),

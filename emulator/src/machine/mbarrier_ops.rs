@@ -209,13 +209,13 @@ impl Cluster<'_> {
         let At { w, f, site, .. } = at;
         let time = self.warps[w].fragments[f].ready_at;
         for (slot, who) in self.barrier_addresses(at, address, false)? {
-            let name = self.shared_name(slot.offset);
+            let name = || self.shared_name(slot.offset);
             let count = self.warps[w].registers.b32[usize::from(count)][who.trailing_zeros() as usize];
             if count == 0 || i64::from(count) > LIMIT {
                 return Err(Some(Box::new(self.problem(
                     "mbarrier-count",
                     site,
-                    format!("{name} is initialised for {}", counted(count, "arrival")),
+                    format!("{} is initialised for {}", name(), counted(count, "arrival")),
                     "The count of an mbarrier is 1 to 1,048,575 (PTX ISA 9.7.13.15.2).",
                     "Give the number of arrivals that complete a phase.".into(),
                 ))));
@@ -226,8 +226,8 @@ impl Cluster<'_> {
                     "mbarrier-reinitialised",
                     site,
                     match known {
-                        Some(_) => format!("{name} is initialised again while it is in use"),
-                        None => format!("{name} is initialised by {} lanes", who.count_ones()),
+                        Some(_) => format!("{} is initialised again while it is in use", name()),
+                        None => format!("{} is initialised by {} lanes", name(), who.count_ones()),
                     },
                     "mbarrier.init on a location that holds a valid mbarrier is undefined (PTX ISA 9.7.13.15.9).",
                     "Let one thread initialise it, once; use mbarrier.inval before another use of the location.".into(),

@@ -1,7 +1,7 @@
 //! Bytes with a record of which were ever written, and global memory as the buffers of a launch.
 
 use super::names::counted;
-use super::threads::side_by_side;
+use super::threads::Crew;
 use crate::launch::param::Extent;
 use crate::launch::{Buffer, Content};
 use crate::program::Variable;
@@ -324,17 +324,27 @@ pub fn extents(sizes: &[u64]) -> Vec<Extent> {
     sizes.iter().scan(FIRST, place).collect()
 }
 
-/// Bytes of all buffers from which on they are made on several threads.
-const WORTH_A_THREAD: u64 = 4 << 20;
+/// Bytes of all buffers from which on they are worth a thread: to begin one takes as long as to copy a few hundred KB.
+const MUCH: u64 = 4 << 20;
+
+/// Whether there is so much in buffers that several threads are to make them.
+pub fn is_much(buffers: &[Buffer]) -> bool {
+    buffers.iter().map(|buffer| buffer.content.size().unwrap_or(0)).sum::<u64>() >= MUCH
+}
 
 impl Global {
     /// The caller has checked sizes and contents.
-    pub fn new(buffers: &[Buffer], variables: &[Variable], l2_bytes: u64, timing_only: bool, threads: usize) -> Global {
+    pub fn new<'a>(
+        buffers: &'a [Buffer],
+        variables: &[Variable],
+        l2_bytes: u64,
+        timing_only: bool,
+        crew: &Crew<'a>,
+    ) -> Global {
         let sizes: Vec<u64> = buffers.iter().map(|buffer| buffer.content.size().unwrap_or(0)).collect();
         let extents = extents(&sizes);
-        // To begin a thread takes as long as to copy a few hundred KB.
-        let threads = if sizes.iter().sum::<u64>() < WORTH_A_THREAD { 1 } else { threads };
-        let memories: Vec<Memory> = side_by_side(threads, buffers.len(), |n| match &buffers[n].content {
+        let places = extents.clone();
+        let memory = move |buffer: &Buffer| match &buffer.content {
             content @ (Content::Random(_) | Content::Undefined { .. }) if timing_only => {
                 Memory::zeros(content.size().unwrap_or(0) as usize)
             }
@@ -342,10 +352,14 @@ impl Global {
             Content::Fill { bytes, value } => Memory::from_bytes(vec![*value; *bytes as usize]),
             Content::Undefined { bytes } => Memory::undefined(*bytes as usize),
             Content::Random(random) => Memory::from_bytes(random.bytes()),
-            Content::Struct(block) => Memory::from_bytes(block.bytes("", &extents).unwrap_or_default()),
+            Content::Struct(block) => Memory::from_bytes(block.bytes("", &places).unwrap_or_default()),
             // Refused before the run.
             Content::File(_) => Memory::undefined(0),
-        });
+        };
+        let memories: Vec<Memory> = match is_much(buffers) {
+            true => crew.all(buffers.iter().collect(), memory),
+            false => buffers.iter().map(memory).collect(),
+        };
         let mut buffers: Vec<GlobalBuffer> = (buffers.iter().zip(memories).zip(&extents))
             .map(|((b, memory), extent)| GlobalBuffer {
                 name: b.name.clone(),

@@ -143,6 +143,7 @@ use crate::time::{Costs, Gpu};
 use chip::Chip;
 use cluster::Shared;
 use memory::Global;
+use threads::Crew;
 
 /// Runs a launch. What goes wrong is in the report: this never panics and never fails.
 pub fn run(program: &Program, launch: &Launch, options: &Options) -> Report {
@@ -152,12 +153,18 @@ pub fn run(program: &Program, launch: &Launch, options: &Options) -> Report {
     };
     let costs = Costs::of(options.gpu.unwrap_or_else(|| Gpu::of(&program.targets)));
     let threads = threads::threads(options);
-    let mut global = Global::new(&launch.buffers, &program.variables, costs.l2_bytes, options.timing_only, threads);
-    if options.warm_l2 {
-        global.cache.warm();
-    }
-    let buffers = global.buffers.len();
     let dependences = values::Dependences::default();
-    let shared = Shared { kernel, launch, options, params: &params, costs, buffers, dependences: &dependences };
-    Chip::new(shared, global).run()
+    // One CTA alone needs no other thread, unless there is much to copy.
+    let ctas: u64 = launch.grid.iter().map(|&n| u64::from(n)).product();
+    let pieces = if memory::is_much(&launch.buffers) { usize::MAX } else { ctas as usize };
+    Crew::of(threads.min(pieces).max(1), |crew| {
+        let variables = &program.variables;
+        let mut global = Global::new(&launch.buffers, variables, costs.l2_bytes, options.timing_only, &crew);
+        if options.warm_l2 {
+            global.cache.warm();
+        }
+        let buffers = global.buffers.len();
+        let shared = Shared { kernel, launch, options, params: &params, costs, buffers, dependences: &dependences };
+        Chip::new(shared, global, crew).run()
+    })
 }

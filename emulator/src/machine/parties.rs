@@ -8,25 +8,56 @@ use super::cluster::{Cluster, cluster_extent};
 use super::registers::lanes;
 use super::state::ActorKind;
 use crate::order::{ActorId, Stamp};
+use std::fmt::{self, Display, Formatter};
 
 /// Actors of clusters that have ended, at most, of which more than the CTA is kept: whole warps need not be.
 const MOST: usize = 1 << 16;
 
-/// An actor, as messages name it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Party(String);
+/// An actor, as messages name it. Few are ever named: the text is made then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Party {
+    Warp(WarpOf),
+    /// What has run by itself since a warp began it.
+    CopiesOf(WarpOf),
+    /// Of a CTA.
+    Engine(&'static str, [u32; 3]),
+    Cta([u32; 3]),
+    /// A CTA of the cluster that begins with this one.
+    OneOf([u32; 3]),
+}
 
-impl Party {
-    /// All lanes of a warp, some of them, or one thread.
-    fn of_warp(block: [u32; 3], cta: [u32; 3], warp: u32, part: Option<u32>) -> Party {
+/// A warp, or some of its lanes, in a CTA of a launch with such blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WarpOf {
+    block: [u32; 3],
+    cta: [u32; 3],
+    warp: u32,
+    part: Option<u32>,
+}
+
+impl Display for WarpOf {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let WarpOf { block, cta, warp, part } = *self;
         let cta = in_grid(cta);
-        Party(match part {
+        match part {
             Some(mask) if mask.count_ones() == 1 => {
-                format!("thread {} of {cta}", triple(thread(block, warp * 32 + mask.trailing_zeros())))
+                write!(f, "thread {} of {cta}", triple(thread(block, warp * 32 + mask.trailing_zeros())))
             }
-            Some(mask) => format!("warp {warp} ({}) of {cta}", some_lanes(mask)),
-            None => format!("warp {warp} of {cta}"),
-        })
+            Some(mask) => write!(f, "warp {warp} ({}) of {cta}", some_lanes(mask)),
+            None => write!(f, "warp {warp} of {cta}"),
+        }
+    }
+}
+
+impl Display for Party {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match *self {
+            Party::Warp(warp) => warp.fmt(f),
+            Party::CopiesOf(warp) => write!(f, "cp.async of {warp}"),
+            Party::Engine(what, cta) => write!(f, "{what} for {}", in_grid(cta)),
+            Party::Cta(cta) => f.write_str(&in_grid(cta)),
+            Party::OneOf(first) => write!(f, "a CTA of the cluster that begins with {}", in_grid(first)),
+        }
     }
 }
 
@@ -57,18 +88,17 @@ fn some_lanes(mask: u32) -> String {
 impl Cluster<'_> {
     /// How messages across CTAs name an actor of this cluster. `site`: the statement of the access, if it is known.
     pub fn party(&self, actor: ActorId, site: Option<u32>) -> Option<Party> {
-        let of_cta = |what: &str, cta: usize| Party(format!("{what} for {}", in_grid(self.ctas[cta].id)));
+        let of_cta = |what: &'static str, cta: usize| Party::Engine(what, self.ctas[cta].id);
+        let of_warp = |w: u32, parts: bool| {
+            let warp = self.warps.get(w as usize)?;
+            let part = warp.parts.iter().find(|part| parts && part.1 == actor).map(|part| part.0);
+            Some(WarpOf { block: self.launch.block, cta: self.ctas[warp.cta].id, warp: warp.index, part })
+        };
         Some(match *self.actors.get(actor as usize)? {
             ActorKind::Warp(w) | ActorKind::TensorLoads(w) | ActorKind::TensorStores(w) => {
-                let warp = self.warps.get(w as usize)?;
-                let part = warp.parts.iter().find(|part| part.1 == actor).map(|part| part.0);
-                Party::of_warp(self.launch.block, self.ctas[warp.cta].id, warp.index, part)
+                Party::Warp(of_warp(w, true)?)
             }
-            ActorKind::AsyncCopies(w) => {
-                let warp = self.warps.get(w as usize)?;
-                let Party(whole) = Party::of_warp(self.launch.block, self.ctas[warp.cta].id, warp.index, None);
-                Party(format!("cp.async of {whole}"))
-            }
+            ActorKind::AsyncCopies(w) => Party::CopiesOf(of_warp(w, false)?),
             ActorKind::BulkReads { warp } | ActorKind::BulkWrites { warp } => {
                 of_cta("the TMA engine", self.warps.get(warp as usize)?.cta)
             }
@@ -93,13 +123,13 @@ impl Cluster<'_> {
         if alone || stamp.cluster != self.index {
             return self.who(stamp);
         }
-        self.party(stamp.actor, Some(stamp.site)).map_or_else(|| self.who(stamp), |Party(text)| text)
+        self.party(stamp.actor, Some(stamp.site)).map_or_else(|| self.who(stamp), |party| party.to_string())
     }
 
     /// Who made an access in another cluster.
     pub fn stranger(&self, stamp: Stamp) -> String {
         match self.strangers.get(&(stamp.cluster, stamp.actor)) {
-            Some(Party(text)) => text.clone(),
+            Some(party) => party.to_string(),
             None => "another CTA".into(),
         }
     }
@@ -127,7 +157,7 @@ impl Chip<'_> {
             return self.cluster(at).party(stamp.actor, Some(stamp.site));
         }
         if let Some(known) = self.parties.get(&(stamp.cluster, stamp.actor)) {
-            return Some(known.clone());
+            return Some(*known);
         }
         // A cluster begins with an actor for each of its warps, one CTA after the other.
         let launch = self.s.launch;
@@ -139,9 +169,12 @@ impl Chip<'_> {
         let rank = stamp.actor / warps.max(1);
         let size = extent.iter().product::<u32>();
         match rank < size {
-            true => Some(Party::of_warp(launch.block, cta(rank), stamp.actor % warps.max(1), None)),
-            false if size == 1 => Some(Party(in_grid(first))),
-            false => Some(Party(format!("a CTA of the cluster that begins with {}", in_grid(first)))),
+            true => {
+                let warp = stamp.actor % warps.max(1);
+                Some(Party::Warp(WarpOf { block: launch.block, cta: cta(rank), warp, part: None }))
+            }
+            false if size == 1 => Some(Party::Cta(first)),
+            false => Some(Party::OneOf(first)),
         }
     }
 }
@@ -155,7 +188,7 @@ mod tests {
         assert_eq!(some_lanes(0x0000_ffff), "lanes 0 to 15");
         assert_eq!(some_lanes(0b1000_0101), "lanes 0, 2, 7");
         assert_eq!(some_lanes(0x5555_5555), "16 lanes: 0, 2, 4, …");
-        let Party(one) = Party::of_warp([8, 8, 1], [1, 0, 2], 1, Some(1 << 3));
-        assert_eq!(one, "thread (3, 4, 0) of CTA (1, 0, 2)");
+        let one = WarpOf { block: [8, 8, 1], cta: [1, 0, 2], warp: 1, part: Some(1 << 3) };
+        assert_eq!(Party::Warp(one).to_string(), "thread (3, 4, 0) of CTA (1, 0, 2)");
     }
 }

@@ -94,10 +94,11 @@ impl Cluster<'_> {
         if address.base != Reg::Sink && mask & !self.warps[w].registers.defined(address.base) != 0 {
             return Err(self.undefined_operand(w, site, address.base, "the address"));
         }
-        if let Some(targets) = self.own_shared(at, space, address, total) {
+        let mut targets = std::mem::take(&mut self.spare_targets);
+        if self.own_shared(at, space, address, total, &mut targets) {
             return Ok(targets);
         }
-        let mut targets = Vec::with_capacity(32);
+        targets.clear();
         for lane in lanes(mask) {
             let base = self.warps[w].registers.lane(address.base, lane) as u64;
             let at = base.wrapping_add(address.offset as u64);
@@ -199,24 +200,36 @@ impl Cluster<'_> {
         )))
     }
 
-    /// Places in the own CTA's shared memory, if all lanes give such.
-    fn own_shared(&self, at: At, space: Space, address: &Address, total: u64) -> Option<Vec<(usize, Target)>> {
+    /// Memory of targets that nobody needs any more: the next ones take it.
+    pub fn let_go(&mut self, targets: Vec<(usize, Target)>) {
+        self.spare_targets = targets;
+    }
+
+    /// Places in the own CTA's shared memory. Whether all lanes give such.
+    fn own_shared(
+        &self,
+        at: At,
+        space: Space,
+        address: &Address,
+        total: u64,
+        targets: &mut Vec<(usize, Target)>,
+    ) -> bool {
+        targets.clear();
         let warp = &self.warps[at.w];
-        let (Space::Shared, Reg::B32(base)) = (space, address.base) else { return None };
+        let (Space::Shared, Reg::B32(base)) = (space, address.base) else { return false };
         let bases = &warp.registers.b32[usize::from(base)];
         let first = u64::from(RESERVED_SHARED);
-        let last = (self.ctas[warp.cta].shared.bytes.len() as u64).checked_sub(total)?;
-        let mut targets = Vec::with_capacity(32);
+        let Some(last) = (self.ctas[warp.cta].shared.bytes.len() as u64).checked_sub(total) else { return false };
         for lane in lanes(at.mask) {
             let at = u64::from(bases[lane]).wrapping_add(address.offset as u64);
             let (rank, offset) = (at >> 24 & 0xff, at & 0x00ff_ffff);
             let fits = (rank == 0 || rank == warp.cta as u64) && (first..=last).contains(&offset);
             if !fits || total > 0 && !at.is_multiple_of(total) {
-                return None;
+                return false;
             }
             targets.push((lane, Target::Shared(warp.cta, offset as u32)));
         }
-        Some(targets)
+        true
     }
 
     /// A place in the parameters.
