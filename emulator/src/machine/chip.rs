@@ -30,7 +30,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Cycles of a window. Short where clusters talk to each other, since an answer takes until the end of the window; where they only
-/// share bandwidth, windows become longer, each twice the one before: up to `LONG`, and beyond that as long as shares stay as they
+/// share bandwidth, windows become longer, each four times the one before: up to `LONG`, and beyond that as long as shares stay as they
 /// are. What a cluster holds fits into a core's caches, and what all of them hold does not, so that each window begins with misses.
 const SHORT: u64 = 512;
 const LONG: u64 = 4096;
@@ -192,7 +192,7 @@ impl<'a> Chip<'a> {
             let answered = self.settle(window, end);
             let steady = self.rates.close_to(&rates) && self.begun == clusters;
             let longest = if steady && self.longest == LONG { LONGEST } else { self.longest };
-            self.window = (2 * window).min(longest);
+            self.window = (4 * window).min(longest);
             if self.stuck(answered) || self.running.iter().any(|r| r.progress == Progress::Stopped) {
                 completed = false;
                 break;
