@@ -140,7 +140,7 @@ fn main() {
         for (n, ((name, kernel, numerics), times)) in (1..).zip(runs.iter().zip(&mut times)) {
             let (start, used) = (Instant::now(), processor_time());
             let options =
-                Options { numerics: *numerics, threads: std::num::NonZeroUsize::new(std::env::var("THR").ok().and_then(|v| v.parse().ok()).unwrap_or(2)), resident_clusters: std::env::var("RES").ok().and_then(|v| v.parse().ok()), ..Options::default() };
+                Options { numerics: *numerics, threads: std::num::NonZeroUsize::new(2), ..Options::default() };
             let report = emulator::run(&kernel.program, &kernel.launch, &options);
             times.push(start.elapsed().as_secs_f64());
             processor[n] += processor_time() - used;
