@@ -1,14 +1,15 @@
 //! Bugs of which the emulator once knew nothing: what it remembered held only the last of several sums, and between clusters no release fence
 //! of tensor maps.
 
-use super::case::{Base, Case, Expect, first, says};
+use super::case::{Base, Case, Expect, first, ring_launch, run, says};
 use super::untried::of;
 use super::untried_kernels::MAP_OF_ANOTHER_CLUSTER;
-use Base::{Grid, Small};
-use Expect::{Finds, Sometimes};
+use Base::{Grid, Ring, Small};
+use Expect::{Among, Finds, Sometimes};
+use emulator::Launch;
 
 pub fn cases() -> Vec<Case> {
-    [sums_of_clusters(), sums_of_warps(), flags(), maps()].into_iter().flatten().collect()
+    [sums_of_clusters(), sums_of_warps(), flags(), maps(), two_mistakes()].into_iter().flatten().collect()
 }
 
 /// All warps of two CTAs add to one number; the CTA that comes last reads it.
@@ -288,6 +289,31 @@ fn maps() -> Vec<Case> {
     ]
 }
 
+const HALF: (&str, &str) = ("@expect", "    mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r15], 16384;");
+
+/// The bytes of a phase are announced in part; and something else is wrong.
+fn two_mistakes() -> Vec<Case> {
+    let undefined = || Among(&[("undefined-value-stored", "@mma")]);
+    vec![
+        of(
+            "u139",
+            "the first MMA adds to an accumulator that holds nothing",
+            Ring,
+            &[HALF, ("setp.ne.u32 %p7, %r19, 0;", "setp.eq.u32 %p7, %r19, %r19;")],
+            undefined(),
+        )
+        .launched(|launch| *launch = ring_launch(128, 64)),
+        of(
+            "u140",
+            "B lies where nothing is ever written",
+            Ring,
+            &[HALF, ("@descriptor_b", "    add.s64 %rd3, %rd2, 4608;")],
+            undefined(),
+        )
+        .launched(|launch| *launch = Launch { dynamic_shared: 131072, ..ring_launch(128, 64) }),
+    ]
+}
+
 /// The finding says which of the two fences is missing, and for whom.
 #[test]
 fn the_fence_that_is_missing_is_named() {
@@ -296,4 +322,12 @@ fn the_fence_that_is_missing_is_named() {
     says(&release, &["no release fence for tensor maps at .gpu scope or a wider one follows"]);
     let acquire = first(far, &[("@acquire", "fence.proxy.tensormap::generic.acquire.cta [%rd5], 128;")], |_| {});
     says(&acquire, &["no acquire fence for tensor maps at .gpu scope or a wider one follows"]);
+}
+
+/// What an MMA reads before the copy of the phase has brought it follows from the phase, and is not told.
+#[test]
+fn what_a_phase_lacks_is_told_once() {
+    let report = run(Ring, &[HALF], |launch| *launch = ring_launch(128, 64), 1_000_000);
+    let codes: Vec<&str> = report.findings.iter().map(|d| d.code).collect();
+    assert_eq!(codes, ["phase-completed-early"]);
 }
