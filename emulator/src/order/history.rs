@@ -237,7 +237,7 @@ impl<P: Places> History<P> {
             found = Hit::heavier(found, hit);
         }
         if access.observes() {
-            self.take(places, |stamp| stamp.sum == Sum::Beside);
+            self.take(places, |stamp| stamp.sum == Sum::Beside && access.races(stamp).is_none());
         }
         let mut others = Others::default();
         let mut empty = Empty::default();

@@ -63,7 +63,7 @@ impl Model {
                 byte.writes.push(access.stamp);
                 continue;
             }
-            byte.writes.retain(|first| access.stamp.strength == Strength::Weak || first.sum != Sum::Beside);
+            byte.writes.retain(|first| !access.observes() || first.sum != Sum::Beside || access.races(first).is_some());
             byte.reads.retain(|first| access.unordered(first).is_some() || !access.stamp.covers(first));
             let mut others: Vec<u32> = byte.reads.iter().map(|read| read.cluster).collect();
             others.retain(|&cluster| cluster != access.stamp.cluster);
@@ -184,7 +184,8 @@ fn step(place: BoxedStrategy<Where>) -> impl Strategy<Value = Step> {
     );
     // The same few again and again: their entries are joined.
     let again = (0..3u32, 0..2u32).prop_map(|(actor, site)| Stamp::new(actor, 1, site, 0));
-    let stamp = prop_oneof![2 => stamp, 3 => again];
+    let sums = (0..3u32, 0..2u32).prop_map(|(actor, cluster)| Stamp::new(actor, 1, 0, cluster).adds());
+    let stamp = prop_oneof![4 => stamp, 6 => again, 3 => sums];
     // Most is known, or nothing would ever be forgotten; of some actors nothing is.
     let epoch = || prop_oneof![2 => Just(EPOCHS), 1 => 0..=EPOCHS];
     let of_one = prop_oneof![2 => [epoch(), epoch(), epoch(), epoch(), epoch()], 1 => Just([0; 5])];
@@ -302,7 +303,7 @@ fn random(cases: u32, steps: std::ops::Range<usize>, extent: Extent, place: Boxe
 #[test]
 fn conflicts_are_those_of_a_model_that_keeps_every_byte() {
     let extent = Extent { first: 31, blocks: 3 };
-    let seen = random(150, 1..80, extent, place(extent));
+    let seen = random(200, 1..80, extent, place(extent));
     assert!(seen.conflicts > 1000, "the accesses are such that many conflict: {}", seen.conflicts);
     assert!(seen.narrow > 10, "some because of a scope: {}", seen.narrow);
     assert!(seen.beside > 10, "some with a sum beside the last: {}", seen.beside);
@@ -324,10 +325,10 @@ fn conflicts_of_many_blocks_are_those_of_the_model() {
 #[test]
 fn conflicts_in_crowded_pages_are_those_of_the_model() {
     let extent = Extent { first: 29, blocks: 6 };
-    let seen = random(16, 300..500, extent, crowd(extent));
+    let seen = random(24, 300..500, extent, crowd(extent));
     assert!(seen.conflicts > 1000, "the accesses are such that many conflict: {}", seen.conflicts);
     assert!(seen.narrow > 10, "some because of a scope: {}", seen.narrow);
-    assert!(seen.beside > 10, "some with a sum beside the last: {}", seen.beside);
+    assert!(seen.beside > 5, "some with a sum beside the last: {}", seen.beside);
     assert!(seen.more > 10 && seen.fewer > 5, "pages fill up and are emptied: {} {}", seen.more, seen.fewer);
 }
 

@@ -60,10 +60,10 @@ impl Stamp {
 pub enum Sum {
     /// Of another kind.
     No,
-    /// It does, and nobody has written the place since.
-    Last,
     /// It does; somebody else, who does not come after it, has added to the place since.
     Beside,
+    /// It does, and nobody has written the place since.
+    Last,
 }
 
 /// Whether an access is strong, and for whom (PTX ISA 8.5, scopes).
@@ -252,7 +252,7 @@ impl<'a> Access<'a> {
             && self.unordered(first).is_some()
     }
 
-    /// A strong read tells its thread of all that was added before (PTX ISA 8.9.5, observation order).
+    /// As a strong read, it tells its thread of the sums before that it does not race with (PTX ISA 8.9.5, observation order).
     pub(super) fn observes(&self) -> bool {
         self.stamp.strength != Strength::Weak
     }
