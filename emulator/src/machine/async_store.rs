@@ -6,7 +6,7 @@ use super::cluster::{Cluster, Stop};
 use super::registers::lanes;
 use super::state::{At, Pending};
 use super::tma::Copy;
-use crate::order::{Stamp, Strength};
+use crate::order::{Stamp, Strength, Sum};
 use crate::program::atomic::AsyncStoreOp;
 use crate::program::op::TmaKind;
 use crate::protocol::What;
@@ -48,8 +48,9 @@ impl Cluster<'_> {
             let b = &self.barriers[barrier as usize];
             let (stamp, epoch) = (b.stamp(site, self.index), b.next_epoch());
             // A reduction is relaxed, at the scope of the cluster.
-            let strength = if op.update.is_some() { Strength::Cluster } else { Strength::Weak };
-            let stamp = Stamp { asynchronous: false, strength, ..stamp };
+            let (strength, sum) =
+                if op.update.is_some() { (Strength::Cluster, Sum::Last) } else { (Strength::Weak, Sum::No) };
+            let stamp = Stamp { asynchronous: false, strength, sum, ..stamp };
             self.touch_shared(w, slot, total, stamp, true);
             if op.update.is_none() {
                 let mut hasher = FxHasher::default();

@@ -14,7 +14,7 @@ use super::resolve::{Access, Target};
 use super::state::At;
 use super::warp::State;
 use crate::diagnostic::Severity;
-use crate::order::{Far, Stamp, Strength, Views};
+use crate::order::{Far, Stamp, Strength, Sum, Views};
 use crate::program::atomic::{AtomicOp, LoadOp, Scope, Sync, Update};
 use crate::program::op::Reg;
 use crate::protocol::Timing;
@@ -245,7 +245,8 @@ impl<'a> Cluster<'a> {
             self.record.depends_on_timing(site, Timing::Memory);
         }
         let strength = self.strength(w, Some(op.sync));
-        let stamp = Stamp { strength, ..self.stamp(w, mask, site) };
+        let sum = if heard || op.replaces { Sum::No } else { Sum::Last };
+        let stamp = Stamp { strength, sum, ..self.stamp(w, mask, site) };
         self.order(at, &targets, each as u64, true, false, stamp);
         let low = u64::MAX >> (64 - 8 * each);
         let r = &self.warps[w].registers;

@@ -270,13 +270,18 @@ impl<'a> Chip<'a> {
         self.outputs.see(&item, same, &self.global, &self.tracker);
         match item {
             Item::Read { runs, stamp, known } => self.check(at, &[runs], stamp, &known, false, false),
-            Item::Map { buffer, offset, site, acquired } => {
-                let acquired = Views::far_only(acquired);
-                let own = self.cluster(at).index;
+            Item::Map { buffer, offset, site, known, acquired } => {
+                let (known, acquired) = (Views::far_only(known), Views::far_only(acquired));
                 let writers = (0..MAP_BYTES as u64).step_by(4).filter_map(|n| self.tracker.writer(buffer, offset + n));
-                let missing = |by: &Stamp| by.cluster != own && by.epoch > acquired.far(by.cluster, by.actor).0;
+                // What is not even ordered is a race, and found as one.
+                let missing = |by: &Stamp| {
+                    by.cluster != index
+                        && by.epoch <= known.far(by.cluster, by.actor).0
+                        && by.epoch > acquired.far_map(by.cluster, by.actor)
+                };
                 if let Some(by) = writers.into_iter().find(missing) {
-                    self.cluster(at).map_not_acquired(site, by.site, true, " at .gpu scope or a wider one");
+                    let released = by.epoch <= known.far_map(by.cluster, by.actor);
+                    self.cluster(at).map_not_acquired(site, by.site, released, " at .gpu scope or a wider one");
                 }
             }
             Item::Write(write) => {

@@ -178,6 +178,8 @@ pub struct Cluster<'a> {
     pub race_keys: HashMap<(u32, u32, RaceMemory, Reason), usize>,
     pub origins: Vec<Origin>,
     pub kept_origins: super::origins::Kept,
+    /// Who has multiplied what of shared memory nothing had written: statement, CTA and offset.
+    pub unwritten: Vec<(u32, usize, u32)>,
     pub events: BinaryHeap<Reverse<(u64, u64, Pending)>>,
     pub sequence: u64,
     /// No instruction that others can see is executed after this cycle before the scheduler has looked again.

@@ -108,6 +108,7 @@ impl<'a> Cluster<'a> {
             race_keys: HashMap::new(),
             origins: vec![Origin { site: 0, text: String::new() }],
             kept_origins: Default::default(),
+            unwritten: vec![],
             events: BinaryHeap::new(),
             sequence: 0,
             horizon: 0,

@@ -59,6 +59,8 @@ const READS_EARLY: &[&str] = &["mma-not-awaited", "mma-not-committed", "wrong-ph
 
 const UNDEFINED: &[&str] = &["undefined-value-stored", "undefined-operand"];
 
+const TOO_EARLY: &str = "phase-completed-early";
+
 /// What follows from what.
 const FOLLOWS: &[Follows] = &[
     // What keeps a phase from being seen says more than that it is overtaken: that stages are released before the MMAs of a warpgroup have
@@ -85,7 +87,7 @@ const FOLLOWS: &[Follows] = &[
     Follows(&["mbarrier-overflow"], &["operand-not-ready"], anywhere, Then::Behind),
     Follows(&["mbarrier-overflow"], &["operand-overwritten"], names_no_wait, Then::Behind),
     // What is multiplied before its bytes are there: a phase has not waited for all of them.
-    Follows(UNDEFINED, &["phase-completed-early"], is_multiplied, Then::Dropped),
+    Follows(UNDEFINED, &[TOO_EARLY], is_multiplied, Then::Dropped),
     Follows(&["operand-not-ready", "race-shared"], &["phase-completed-early"], names_its_copy, Then::Dropped),
     // What a warp stores behind a load of a product that it has not waited for.
     Follows(
@@ -165,6 +167,8 @@ pub struct Findings {
     keys: HashMap<Key, usize>,
     /// The lines of MMAs of which an operand lies in the accumulator.
     in_accumulator: HashSet<Line>,
+    /// The lines of MMAs that read what nothing writes, sooner or later: no phase that completes early is to blame.
+    never_written: HashSet<Line>,
     /// An arrival too many comes from others than those whose MMAs read what has not come.
     pub overflow_first: bool,
     /// The run hangs at an mbarrier to whose phase an earlier one has left bytes.
@@ -205,9 +209,15 @@ impl Findings {
         self.add(diagnostic);
     }
 
+    /// The MMA of this place reads what nothing writes in the whole run.
+    pub fn reads_unwritten(&mut self, place: &Place) {
+        self.never_written.insert(line(place));
+    }
+
     /// Adds those of another part of the run.
     pub fn join(&mut self, mut other: Findings) {
         self.in_accumulator.extend(other.in_accumulator.drain());
+        self.never_written.extend(other.never_written.drain());
         self.overflow_first |= other.overflow_first;
         self.hangs_by_late_bytes |= other.hangs_by_late_bytes;
         other.list.into_iter().for_each(|diagnostic| self.add(diagnostic));
@@ -281,12 +291,17 @@ impl Findings {
     /// Whether another finding of these says that a diagnostic follows from it. A note explains no finding.
     fn follows(&self, d: &Diagnostic, row: &Follows, statements: &Statements) -> bool {
         let &Follows(what, from, belongs, _) = row;
+        let unwritten = UNDEFINED.contains(&d.code)
+            && d.labels.first().is_some_and(|label| self.never_written.contains(&line(&label.place)));
         let cause = |other: &Diagnostic| {
             let is_one = from.contains(&other.code) || from.is_empty() && other.code != d.code;
             // An arrival too many that somebody else made is the cause of what the MMA reads too early.
             let is_one =
                 is_one && !(self.overflow_first && (d.code, other.code) == ("mbarrier-overflow", "operand-not-ready"));
-            is_one && (other.severity > Severity::Note || d.severity == Severity::Note) && belongs(d, other, statements)
+            is_one
+                && !(other.code == TOO_EARLY && unwritten)
+                && (other.severity > Severity::Note || d.severity == Severity::Note)
+                && belongs(d, other, statements)
         };
         what.contains(&d.code) && self.list.iter().any(cause)
     }

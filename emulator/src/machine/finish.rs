@@ -27,6 +27,7 @@ impl Cluster<'_> {
         }
         self.registers_of_warpgroups();
         self.slices_never_read();
+        self.never_written();
     }
 
     /// The CTAs as they left their memories.

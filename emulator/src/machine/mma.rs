@@ -482,6 +482,7 @@ impl Cluster<'_> {
             && !(0..i.n.min(COLUMNS - column)).all(|n| self.ctas[c].tensor.get(lane, column + n).1)
         {
             let name = self.tensor_name(column);
+            self.findings.reads_unwritten(&self.place(site));
             return self.origin(site, format!("this MMA adds to {name}, which holds nothing yet"));
         }
         match unwritten {
@@ -489,8 +490,7 @@ impl Cluster<'_> {
                 if let Some(known) = self.kept_origin(c, at, at + 16) {
                     return known;
                 }
-                let name = self.shared_name_exact(at);
-                self.origin(site, format!("this MMA reads {name}, which nothing has written"))
+                self.reads_unwritten(site, c, at)
             }
             None => 0,
         }

@@ -55,6 +55,25 @@ impl Cluster<'_> {
         }
     }
 
+    /// An MMA multiplies bytes of shared memory that nothing has written so far.
+    pub fn reads_unwritten(&mut self, site: u32, cta: usize, at: u32) -> u32 {
+        let known = self.unwritten.iter().rev().take(64).any(|known| *known == (site, cta, at));
+        if !known {
+            self.unwritten.push((site, cta, at));
+        }
+        let name = self.shared_name_exact(at);
+        self.origin(site, format!("this MMA reads {name}, which nothing has written"))
+    }
+
+    /// The run has come to its end: which MMAs have multiplied what nothing has written since, either.
+    pub fn never_written(&mut self) {
+        for (site, cta, at) in std::mem::take(&mut self.unwritten) {
+            if self.ctas[cta].shared_shadow.writer(at.into()).is_none() {
+                self.findings.reads_unwritten(&self.place(site));
+            }
+        }
+    }
+
     /// Why A in tensor memory is undefined, if columns of it are, and nothing is on its way there.
     pub fn origin_of_a(
         &mut self,

@@ -23,11 +23,12 @@ pub enum Item<'a> {
         stamp: Stamp,
         known: Far,
     },
-    /// A copy read its tensor map here; what acquire fences have brought of other clusters.
+    /// A copy read its tensor map here; what was known of other clusters, and what acquire fences have brought.
     Map {
         buffer: usize,
         offset: u64,
         site: u32,
+        known: Far,
         acquired: Far,
     },
     Write(Box<Write>),

@@ -142,7 +142,7 @@ impl Cluster<'_> {
             self.write_map(at, map, buffer, to, stamp);
         }
         self.warps[w].fragments[f].ready_at += self.costs.fence;
-        self.warps[w].map_release(mask, scope);
+        self.warps[w].map_release(mask, scope, self.index);
         self.acted();
         Ok(())
     }
@@ -172,7 +172,7 @@ impl Cluster<'_> {
     /// `fence.proxy.tensormap::generic.release`.
     pub fn map_release(&mut self, at: At, scope: Scope) {
         self.warps[at.w].fragments[at.f].ready_at += self.costs.fence;
-        self.warps[at.w].map_release(at.mask, scope);
+        self.warps[at.w].map_release(at.mask, scope, self.index);
     }
 
     /// `fence.proxy.tensormap::generic.acquire`.

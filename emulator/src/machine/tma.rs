@@ -12,7 +12,7 @@ use super::state::{At, Pending, Race, RaceMemory, Slot, Span};
 use super::tma_places::GlobalSide;
 use super::tracker::Toucher;
 use crate::diagnostic::Severity;
-use crate::order::{Access, Clock, Far, Stamp, Strength};
+use crate::order::{Access, Clock, Far, Stamp};
 use crate::program::atomic::Update;
 use crate::program::op::{Address, TmaKind, TmaOp};
 use crate::protocol::{self, What};
@@ -133,8 +133,8 @@ impl Cluster<'_> {
             let groups = self.bulk_groups(w, lane);
             let stamp = |actor| Stamp::asynchronous(actor, groups.next, site, cluster);
             // Each element is combined with what is there as by a relaxed operation at the scope of the GPU.
-            let strength = if matches!(op.kind, TmaKind::Reduce(_)) { Strength::Gpu } else { Strength::Weak };
-            (stamp(groups.reads.actor), Stamp { strength, ..stamp(groups.writes.actor) })
+            let writes = stamp(groups.writes.actor);
+            (stamp(groups.reads.actor), if matches!(op.kind, TmaKind::Reduce(_)) { writes.adds() } else { writes })
         };
         let now = self.warps[w].fragments[f].ready_at;
         let repeats = !load && self.stores_again(w, lane, op.kind, &shared, &rows);
@@ -151,7 +151,7 @@ impl Cluster<'_> {
         for (n, &slot) in shared.iter().enumerate() {
             let stamp = if load { self.barriers[barriers[n] as usize].stamp(site, self.index) } else { reads };
             // In shared memory, too, a reduction is relaxed, at the scope of the GPU (PTX ISA, cp.reduce.async.bulk).
-            let stamp = if op.combines.is_some() { Stamp { strength: Strength::Gpu, ..stamp } } else { stamp };
+            let stamp = if op.combines.is_some() { stamp.adds() } else { stamp };
             if rows.iter().all(Rows::dense) {
                 self.check_shared(w, slot, bytes, stamp, load);
                 continue;

@@ -188,7 +188,8 @@ impl Cluster<'_> {
                     object[..USED_BYTES].copy_from_slice(&seen.bytes[..USED_BYTES]);
                     let acquired = self.use_map(at, lane, buffer, offset);
                     let time = self.warps[at.w].fragments[at.f].ready_at;
-                    self.outbox.push(time, Item::Map { buffer, offset, site: at.site, acquired });
+                    let known = self.warps[at.w].views.of_others();
+                    self.outbox.push(time, Item::Map { buffer, offset, site: at.site, known, acquired });
                     if let Some(lacking) = self.map_lacks(at, &seen, address) {
                         return Err(lacking);
                     }

@@ -326,11 +326,14 @@ impl Warp {
         self.views.fence_late(shared, global);
     }
 
-    /// A release fence for tensor maps, by these lanes: who acquires the map may use what happened before.
-    pub fn map_release(&mut self, mask: u32, scope: Scope) {
+    /// A release fence for tensor maps, by these lanes of a warp of this cluster: who acquires the map may use what happened before.
+    pub fn map_release(&mut self, mask: u32, scope: Scope, cluster: u32) {
         let known = self.known_to(mask);
         let maps = if scope == Scope::Cta { &mut self.views.maps_near } else { &mut self.views.maps };
         maps.join(&known);
+        if scope == Scope::Gpu {
+            self.views.release_maps_far(cluster, &known);
+        }
         self.fence(scope);
     }
 

@@ -138,10 +138,7 @@ impl Cluster<'_> {
         }
         self.mark_late(first, stamp);
         let origin = match unwritten {
-            Some(at) => self.kept_origin(cta, at, at + 16).unwrap_or_else(|| {
-                let name = self.shared_name_exact(at);
-                self.origin(site, format!("this MMA reads {name}, which nothing has written"))
-            }),
+            Some(at) => self.kept_origin(cta, at, at + 16).unwrap_or_else(|| self.reads_unwritten(site, cta, at)),
             None if !fragments.defined.is_empty() => {
                 self.origin(site, "this MMA reads registers of A that hold no defined value".into())
             }

@@ -160,8 +160,18 @@ pub struct Views {
     far: Far,
 }
 
-/// What is known of other clusters, learnt through atomic operations: `hb` and `fenced` by the cluster's index. Rare, and shared.
-pub type Far = Option<Arc<BTreeMap<u32, (Clock, Clock)>>>;
+/// What is known of clusters, by index: of others what was learnt through atomic operations, and of its own which fences count for others.
+/// Rare, and shared.
+pub type Far = Option<Arc<BTreeMap<u32, OfCluster>>>;
+
+/// What is known of a cluster; see [`Views`].
+#[derive(Clone, Debug, Default)]
+pub struct OfCluster {
+    hb: Clock,
+    fenced: Clock,
+    /// The accesses that a release fence for tensor maps has covered, at the scope of the GPU or a wider one.
+    maps: Clock,
+}
 
 impl Views {
     /// Whether nothing is known of what happened.
@@ -283,10 +293,11 @@ impl Views {
                 Some(mine) if Arc::ptr_eq(mine, far) => {}
                 Some(mine) => {
                     let mine = Arc::make_mut(mine);
-                    for (&cluster, (hb, fenced)) in far.iter() {
+                    for (&cluster, other) in far.iter() {
                         let known = mine.entry(cluster).or_default();
-                        known.0.join(hb);
-                        known.1.join(fenced);
+                        known.hb.join(&other.hb);
+                        known.fenced.join(&other.fenced);
+                        known.maps.join(&other.maps);
                     }
                 }
             }
@@ -298,8 +309,8 @@ impl Views {
         self.join(&Views { far: other.far.clone(), ..Views::default() });
         let far = Arc::make_mut(self.far.get_or_insert_default());
         let known = far.entry(cluster).or_default();
-        known.0.join(&other.hb);
-        known.1.join(&other.fenced_global);
+        known.hb.join(&other.hb);
+        known.fenced.join(&other.fenced_global);
     }
 
     /// What is known of other clusters.
@@ -315,13 +326,28 @@ impl Views {
     /// The epochs known of an actor of another cluster: `hb` and `fenced`.
     pub fn far(&self, cluster: u32, actor: ActorId) -> (u32, u32) {
         let known = self.far.as_ref().and_then(|far| far.get(&cluster));
-        known.map_or((0, 0), |(hb, fenced)| (hb.get(actor), fenced.get(actor)))
+        known.map_or((0, 0), |known| (known.hb.get(actor), known.fenced.get(actor)))
+    }
+
+    /// The epoch of an actor of another cluster that a release fence for tensor maps is known to have covered.
+    pub fn far_map(&self, cluster: u32, actor: ActorId) -> u32 {
+        self.far.as_ref().and_then(|far| far.get(&cluster)).map_or(0, |known| known.maps.get(actor))
+    }
+
+    /// A release fence for tensor maps, at the scope of the GPU, by an actor of this cluster who knows this of it, and of others what
+    /// these views say.
+    pub fn release_maps_far(&mut self, cluster: u32, known: &Clock) {
+        let far = Arc::make_mut(self.far.get_or_insert_default());
+        for OfCluster { hb, maps, .. } in far.values_mut() {
+            maps.join(hb);
+        }
+        far.entry(cluster).or_default().maps.join(known);
     }
 
     /// What other clusters did is visible to the asynchronous proxy from now on.
     pub fn fence_far(&mut self) {
         if let Some(far) = &mut self.far {
-            for (hb, fenced) in Arc::make_mut(far).values_mut() {
+            for OfCluster { hb, fenced, .. } in Arc::make_mut(far).values_mut() {
                 fenced.join(hb);
             }
         }

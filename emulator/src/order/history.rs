@@ -1,7 +1,7 @@
 //! Who touched each of some places last.
 
 use super::places::{Places, Rectangle};
-use super::stamp::{Access, Reason, Stamp, Strength};
+use super::stamp::{Access, Reason, Stamp, Strength, Sum};
 
 /// An access, and the places for which it is remembered.
 #[derive(Clone, Copy, Debug)]
@@ -13,7 +13,7 @@ struct Entry<P> {
 
 /// The last write of each place and the reads since then. Before a strong write, also what races with others than it does: the
 /// accesses of other [classes](Stamp::class). Reads of the same place lie in the order of their accesses; a place has one write
-/// of a class at most.
+/// of a class at most, and of sums one [beside](Sum::Beside) it.
 #[derive(Clone, Debug)]
 pub(super) struct History<P>(Vec<Entry<P>>);
 
@@ -73,8 +73,8 @@ pub(super) struct Hit {
 
 impl Hit {
     /// What makes one weigh more than another; of equal ones, the earlier access is named.
-    fn weight(&self) -> (Reason, u32, bool, (Strength, bool)) {
-        (self.reason, self.place, !self.first_writes, self.first.class())
+    fn weight(&self) -> (Reason, u32, bool, (Strength, bool), Sum) {
+        (self.reason, self.place, !self.first_writes, self.first.class(), self.first.sum)
     }
 
     pub fn heavier(known: Option<Hit>, new: Hit) -> Option<Hit> {
@@ -97,7 +97,7 @@ impl<P: Places> History<P> {
         // Mostly one access covered all that this one covers, or less.
         if let [only] = &mut self.0[..]
             && only.places.within(places)
-            && access.stamp.covers(&only.stamp)
+            && access.displaces(&only.stamp)
         {
             let races = access.races(&only.stamp).filter(|_| !only.is_read_before_fence(access));
             let found = races.map(|reason| only.hit(reason, only.places));
@@ -106,10 +106,13 @@ impl<P: Places> History<P> {
             return found;
         }
         let found = self.conflict(places, access, |_| true);
+        if access.stamp.sum != Sum::No {
+            self.put_beside(places, access);
+        }
         let mut empty = Empty::default();
         let mut n = 0;
         while let Some(entry) = self.0.get(n) {
-            if !entry.places.shared(places).is_empty() && access.stamp.covers(&entry.stamp) {
+            if !entry.places.shared(places).is_empty() && access.displaces(&entry.stamp) {
                 access.replaces(&entry.stamp, entry.writes);
                 n = self.take_from(n, places, &mut empty);
             }
@@ -127,6 +130,37 @@ impl<P: Places> History<P> {
         }
         empty.remove_from(&mut self.0);
         found
+    }
+
+    /// Of the last sums of these places, those that a new one leaves beside it take the places of those that lay beside them: of many, two
+    /// are enough, since threads that run the same kernel mostly make the same mistake.
+    #[cold]
+    fn put_beside(&mut self, places: P, access: &Access) {
+        let left = |entry: &Entry<P>| {
+            let Entry { places: all, stamp, .. } = *entry;
+            let shared = all.shared(places);
+            let stays = stamp.sum == Sum::Last && !shared.is_empty() && access.stands_beside(&stamp);
+            stays.then_some(Entry { places: shared, stamp: Stamp { sum: Sum::Beside, ..stamp }, writes: true })
+        };
+        while let Some(beside) = self.0.iter().find_map(left) {
+            self.take(beside.places, |stamp| stamp.sum != Sum::No && stamp.class() == beside.stamp.class());
+            if !self.join(beside) {
+                self.push(beside);
+            }
+        }
+    }
+
+    /// Forgets accesses of some sort of these places.
+    fn take(&mut self, places: P, sort: impl Fn(&Stamp) -> bool) {
+        let mut empty = Empty::default();
+        let mut n = 0;
+        while let Some(entry) = self.0.get(n) {
+            if sort(&entry.stamp) && !entry.places.shared(places).is_empty() {
+                n = self.take_from(n, places, &mut empty);
+            }
+            n += 1;
+        }
+        empty.remove_from(&mut self.0);
     }
 
     /// The conflict of an access with those of some sort that weighs most.
@@ -201,6 +235,9 @@ impl<P: Places> History<P> {
             && let Some(hit) = self.too_narrow(places, access)
         {
             found = Hit::heavier(found, hit);
+        }
+        if access.observes() {
+            self.take(places, |stamp| stamp.sum == Sum::Beside && access.races(stamp).is_none());
         }
         let mut others = Others::default();
         let mut empty = Empty::default();
@@ -318,7 +355,9 @@ impl<P: Places> History<P> {
 
     /// Who wrote some of these places last.
     pub fn writer(&self, places: P) -> Option<Stamp> {
-        let wrote = |entry: &&Entry<P>| entry.writes && !entry.places.shared(places).is_empty();
+        let wrote = |entry: &&Entry<P>| {
+            entry.writes && entry.stamp.sum != Sum::Beside && !entry.places.shared(places).is_empty()
+        };
         self.0.iter().rev().find(wrote).map(|entry| entry.stamp)
     }
 

@@ -29,4 +29,4 @@ pub use footprint::{Footprint, Run};
 pub use rows::{Area, Rows};
 pub use rules::{RULES, Rule};
 pub use shadow::{BLOCK, Conflict, GRANULE, Shadow};
-pub use stamp::{Access, NOWHERE, Reason, Stamp, Strength};
+pub use stamp::{Access, NOWHERE, Reason, Stamp, Strength, Sum};

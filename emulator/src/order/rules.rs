@@ -297,8 +297,8 @@ pub const RULES: &[Rule] = &[
     ),
     rule(
         "tensor-map-fence-too-narrow",
-        "A thread writes into a tensor map; its release fence, or the acquire fence of the copy's CTA, is at .cta scope, or the acquire \
-         fence at .cluster scope.",
+        "A thread writes into a tensor map; its release fence, or the acquire fence of the copy's CTA, is at .cta scope, or one of the \
+         two at .cluster scope.",
         "A copy of another CTA, or in the second case of another cluster, uses the map.",
         "Nothing for the copy: a fence counts between threads that its scope includes.",
         "PTX ISA 8.5, 9.7.13.4",

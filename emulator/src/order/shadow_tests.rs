@@ -1,6 +1,6 @@
 //! The shadow against a model that keeps every byte by itself.
 
-use super::super::{Footprint, Strength, Views};
+use super::super::{Footprint, Strength, Sum, Views};
 use super::*;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -36,9 +36,8 @@ impl Model {
             let byte = &mut self.bytes[(at - self.origin) as usize];
             let mut check = |first: &Stamp, first_writes| {
                 // Only what reads asks for scopes.
-                let reason =
-                    access.races(first).or_else(|| access.too_narrow(first).filter(|_| first_writes && !writes));
-                all.extend(reason.map(|reason| Conflict {
+                let narrow = access.too_narrow(first).filter(|_| first_writes && !writes);
+                all.extend(access.races(first).into_iter().chain(narrow).map(|reason| Conflict {
                     first: *first,
                     first_writes,
                     second_writes: writes,
@@ -49,11 +48,22 @@ impl Model {
             byte.writes.iter().for_each(|first| check(first, true));
             if writes {
                 byte.reads.iter().for_each(|first| check(first, false));
-                byte.writes.retain(|first| !access.stamp.covers(first));
-                byte.reads.retain(|first| !access.stamp.covers(first));
+                // A sum leaves the last one, if that is another's that it does not come after, instead of what was beside that.
+                let left: Vec<Stamp> = byte
+                    .writes
+                    .iter()
+                    .filter(|first| first.sum == Sum::Last && access.stands_beside(first))
+                    .copied()
+                    .collect();
+                byte.writes
+                    .retain(|first| !(left.iter().any(|left| first.class() == left.class() && first.sum != Sum::No)));
+                byte.writes.extend(left.iter().map(|left| Stamp { sum: Sum::Beside, ..*left }));
+                byte.writes.retain(|first| !access.displaces(first));
+                byte.reads.retain(|first| !access.displaces(first));
                 byte.writes.push(access.stamp);
                 continue;
             }
+            byte.writes.retain(|first| !access.observes() || first.sum != Sum::Beside || access.races(first).is_some());
             byte.reads.retain(|first| access.unordered(first).is_some() || !access.stamp.covers(first));
             let mut others: Vec<u32> = byte.reads.iter().map(|read| read.cluster).collect();
             others.retain(|&cluster| cluster != access.stamp.cluster);
@@ -64,7 +74,7 @@ impl Model {
             }
         }
         // What weighs most; of equal ones the lowest byte, then a write, then the oldest: the sort is stable.
-        all.sort_by_key(|c| (c.reason, c.byte, !c.first_writes, c.first.class()));
+        all.sort_by_key(|c| (c.reason, c.byte, !c.first_writes, c.first.class(), c.first.sum));
         all.first().copied()
     }
 }
@@ -161,19 +171,21 @@ fn step(place: BoxedStrategy<Where>) -> impl Strategy<Value = Step> {
         1 => Just(Strength::Gpu)
     ];
     let cluster = prop_oneof![3 => Just(0), 1 => 0..CLUSTERS];
-    let stamp = (0..ACTORS, 0..=EPOCHS, 0u32..3, cluster, any::<bool>(), strength).prop_map(
-        |(actor, epoch, site, cluster, asynchronous, strength)| Stamp {
+    let stamp = (0..ACTORS, 0..=EPOCHS, 0u32..3, cluster, any::<bool>(), strength, any::<bool>()).prop_map(
+        |(actor, epoch, site, cluster, asynchronous, strength, adds)| Stamp {
             actor,
             epoch,
             site,
             cluster,
             asynchronous,
             strength,
+            sum: if adds && strength != Strength::Weak { Sum::Last } else { Sum::No },
         },
     );
     // The same few again and again: their entries are joined.
     let again = (0..3u32, 0..2u32).prop_map(|(actor, site)| Stamp::new(actor, 1, site, 0));
-    let stamp = prop_oneof![2 => stamp, 3 => again];
+    let sums = (0..3u32, 0..2u32).prop_map(|(actor, cluster)| Stamp::new(actor, 1, 0, cluster).adds());
+    let stamp = prop_oneof![4 => stamp, 6 => again, 3 => sums];
     // Most is known, or nothing would ever be forgotten; of some actors nothing is.
     let epoch = || prop_oneof![2 => Just(EPOCHS), 1 => 0..=EPOCHS];
     let of_one = prop_oneof![2 => [epoch(), epoch(), epoch(), epoch(), epoch()], 1 => Just([0; 5])];
@@ -198,6 +210,8 @@ struct Seen {
     conflicts: usize,
     /// Those that a scope is to blame for.
     narrow: usize,
+    /// Those with a sum that lies beside the last one.
+    beside: usize,
     /// Steps after which more blocks stood apart in their pages, or fewer.
     more: usize,
     fewer: usize,
@@ -207,6 +221,7 @@ impl std::ops::AddAssign for Seen {
     fn add_assign(&mut self, other: Seen) {
         self.conflicts += other.conflicts;
         self.narrow += other.narrow;
+        self.beside += other.beside;
         self.more += other.more;
         self.fewer += other.fewer;
     }
@@ -219,8 +234,9 @@ fn same(Extent { first, blocks }: Extent, steps: &[Step]) -> Result<Seen, TestCa
     for (n, step) in steps.iter().enumerate() {
         let views = step.views();
         let (writes, across) = (step.writes, step.across);
+        let stamp = if writes { step.stamp } else { Stamp { sum: Sum::No, ..step.stamp } };
         let homes = step.scopes.then_some(&HOMES[..]);
-        let access = Access { proxyless: step.proxyless, across, homes, ..Access::new(step.stamp, &views) };
+        let access = Access { proxyless: step.proxyless, across, homes, ..Access::new(stamp, &views) };
         let by_range = |shadow: &mut Shadow, start, len| {
             if writes { shadow.write(start, len, &access) } else { shadow.read(start, len, &access) }
         };
@@ -254,6 +270,7 @@ fn same(Extent { first, blocks }: Extent, steps: &[Step]) -> Result<Seen, TestCa
             }
         };
         seen.conflicts += expected.iter().flatten().count();
+        seen.beside += expected.iter().flatten().filter(|conflict| conflict.first.sum == Sum::Beside).count();
         seen.narrow += expected.iter().flatten().filter(|conflict| conflict.reason == Reason::TooNarrow).count();
         prop_assert_eq!(format!("{found:?}"), format!("{expected:?}"), "step {}: {:?}", n, step);
         let before = std::mem::replace(&mut apart, remembered(&shadow).apart);
@@ -286,9 +303,10 @@ fn random(cases: u32, steps: std::ops::Range<usize>, extent: Extent, place: Boxe
 #[test]
 fn conflicts_are_those_of_a_model_that_keeps_every_byte() {
     let extent = Extent { first: 31, blocks: 3 };
-    let seen = random(150, 1..80, extent, place(extent));
+    let seen = random(200, 1..80, extent, place(extent));
     assert!(seen.conflicts > 1000, "the accesses are such that many conflict: {}", seen.conflicts);
     assert!(seen.narrow > 10, "some because of a scope: {}", seen.narrow);
+    assert!(seen.beside > 10, "some with a sum beside the last: {}", seen.beside);
     assert!(seen.more > 100 && seen.fewer > 100, "blocks come and go: {} {}", seen.more, seen.fewer);
 }
 
@@ -299,6 +317,7 @@ fn conflicts_of_many_blocks_are_those_of_the_model() {
     let seen = random(40, 1..60, extent, place(extent));
     assert!(seen.conflicts > 1000, "the accesses are such that many conflict: {}", seen.conflicts);
     assert!(seen.narrow > 10, "some because of a scope: {}", seen.narrow);
+    assert!(seen.beside > 10, "some with a sum beside the last: {}", seen.beside);
     assert!(seen.more > 100 && seen.fewer > 10, "blocks come and go: {} {}", seen.more, seen.fewer);
 }
 
@@ -306,9 +325,10 @@ fn conflicts_of_many_blocks_are_those_of_the_model() {
 #[test]
 fn conflicts_in_crowded_pages_are_those_of_the_model() {
     let extent = Extent { first: 29, blocks: 6 };
-    let seen = random(16, 300..500, extent, crowd(extent));
+    let seen = random(24, 300..500, extent, crowd(extent));
     assert!(seen.conflicts > 1000, "the accesses are such that many conflict: {}", seen.conflicts);
     assert!(seen.narrow > 10, "some because of a scope: {}", seen.narrow);
+    assert!(seen.beside > 5, "some with a sum beside the last: {}", seen.beside);
     assert!(seen.more > 10 && seen.fewer > 5, "pages fill up and are emptied: {} {}", seen.more, seen.fewer);
 }
 

@@ -18,12 +18,14 @@ pub struct Stamp {
     pub asynchronous: bool,
     /// Two strong accesses whose scopes include each other do not race.
     pub strength: Strength,
+    /// Whether it adds to what is there.
+    pub sum: Sum,
 }
 
 impl Stamp {
     /// A weak access through the generic proxy.
     pub fn new(actor: ActorId, epoch: u32, site: u32, cluster: u32) -> Stamp {
-        Stamp { actor, epoch, site, cluster, asynchronous: false, strength: Strength::Weak }
+        Stamp { actor, epoch, site, cluster, asynchronous: false, strength: Strength::Weak, sum: Sum::No }
     }
 
     /// Whether all that races with another access of a place races with this one, too, as far as their strengths go.
@@ -36,6 +38,11 @@ impl Stamp {
         self.strength == Strength::Weak
     }
 
+    /// The same as a relaxed reduction at the scope of the GPU.
+    pub fn adds(self) -> Stamp {
+        Stamp { strength: Strength::Gpu, sum: Sum::Last, ..self }
+    }
+
     /// Accesses of one class race with the same others, as far as their strengths go.
     pub(super) fn class(&self) -> (Strength, bool) {
         (self.strength, self.asynchronous)
@@ -45,6 +52,18 @@ impl Stamp {
     pub fn asynchronous(actor: ActorId, epoch: u32, site: u32, cluster: u32) -> Stamp {
         Stamp { asynchronous: true, ..Stamp::new(actor, epoch, site, cluster) }
     }
+}
+
+/// Whether an access adds to what is there, and does not tell its thread what that was: `red`, or a bulk reduction. Which of several comes
+/// first is then chance, and who comes after one of them need not come after the others (PTX ISA 8.9.5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Sum {
+    /// Of another kind.
+    No,
+    /// It does; somebody else, who does not come after it, has added to the place since.
+    Beside,
+    /// It does, and nobody has written the place since.
+    Last,
 }
 
 /// Whether an access is strong, and for whom (PTX ISA 8.5, scopes).
@@ -214,6 +233,28 @@ impl<'a> Access<'a> {
     pub(super) fn has_fenced(&self, first: &Stamp) -> bool {
         let crosses = !first.asynchronous && self.stamp.asynchronous && !self.global && !self.proxyless;
         crosses && first.cluster == self.stamp.cluster && first.epoch <= self.views.fenced.get(first.actor)
+    }
+
+    /// Nothing needs to be remembered of an earlier access of a place behind this write: all that races with it races with this one, too.
+    #[inline]
+    pub(super) fn displaces(&self, first: &Stamp) -> bool {
+        self.stamp.covers_all() || self.stamp.class() == first.class() && !self.stands_beside(first)
+    }
+
+    /// Both add to a place, and neither comes after the other. Those of one actor count as one.
+    pub(super) fn stands_beside(&self, first: &Stamp) -> bool {
+        let of = |stamp: &Stamp| (stamp.cluster, stamp.actor);
+        self.stamp.sum != Sum::No
+            && first.sum != Sum::No
+            && self.stamp.class() == first.class()
+            && of(&self.stamp) != of(first)
+            && !(self.across && first.cluster == self.stamp.cluster)
+            && self.unordered(first).is_some()
+    }
+
+    /// As a strong read, it tells its thread of the sums before that it does not race with (PTX ISA 8.9.5, observation order).
+    pub(super) fn observes(&self) -> bool {
+        self.stamp.strength != Strength::Weak
     }
 
     /// It takes the place of an earlier write.
