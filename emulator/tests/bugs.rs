@@ -15,6 +15,8 @@ mod foreign;
 mod hidden;
 #[path = "bugs/judged.rs"]
 mod judged;
+#[path = "bugs/lines.rs"]
+mod lines;
 #[path = "bugs/own.rs"]
 mod own;
 #[path = "bugs/reviewed.rs"]

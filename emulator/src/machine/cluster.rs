@@ -296,7 +296,8 @@ impl<'a> Cluster<'a> {
         let in_time = race.in_time || known && matches!(race.memory, RaceMemory::Shared(_));
         let relaxed_arrival =
             issuer.filter(|_| in_time).and_then(|warp| self.relaxed_arrival_behind(first, &warp.views));
-        let race = Race { in_time, relaxed_arrival, ..race };
+        let narrow_fence = issuer.and_then(|warp| self.narrow_fence_between(first, warp));
+        let race = Race { in_time, relaxed_arrival, narrow_fence, ..race };
         let key = (race.conflict.first.site, race.second.site, race.memory, race.conflict.reason);
         match self.race_keys.get(&key) {
             Some(&n) => {

@@ -450,7 +450,8 @@ impl Cluster<'_> {
             Some(&site) => d.labels.push(self.label(site, "this would arrive, but was never executed")),
             None => {
                 if let Some((site, other)) = astray {
-                    d.labels.push(self.label(site, format!("this arrives at {}", self.barrier_name(other))));
+                    let does = if self.is_commit(site) { "this commit tells" } else { "this arrives at" };
+                    d.labels.push(self.label(site, format!("{does} {}", self.barrier_name(other))));
                 } else if let Some(site) = not_committed {
                     d.labels.push(self.label(site, "no tcgen05.commit follows this MMA"));
                 }

@@ -44,6 +44,11 @@ impl Cluster<'_> {
         let At { w, f, mask, site } = at;
         self.whole_warp(w, mask, site)?;
         if self.kernel.max_registers.is_none() {
+            self.without_effect(
+                site,
+                "setmaxnreg has no effect: nothing says how many registers a thread begins with".into(),
+                "Say it by .maxnreg, or by .minnctapersm with .reqntid or .maxntid (in CUDA: __launch_bounds__ with the CTAs of an SM).",
+            );
             return Ok(());
         }
         let this = Resized { count, more, site, epoch: self.warps[w].epoch };
@@ -54,6 +59,17 @@ impl Cluster<'_> {
         let order = has.cmp(&count);
         if order == if more { Ordering::Greater } else { Ordering::Less } {
             return Err(Some(Box::new(self.wrong_way(w, site, more, count))));
+        }
+        if has == count && self.warps[w].register_counts.is_empty() {
+            self.without_effect(
+                site,
+                format!(
+                    "setmaxnreg.{} to {count} registers a thread has no effect: {} begins with {count} (.maxnreg, or what .minnctapersm leaves)",
+                    way(more),
+                    self.warp_name(w)
+                ),
+                "Let the kernel begin with as many registers as fit: those that setmaxnreg.dec gives back are what setmaxnreg.inc takes.",
+            );
         }
         let lacks = count.saturating_sub(has);
         if more && lacks > self.ctas[c].spare_registers {
@@ -86,6 +102,20 @@ impl Cluster<'_> {
         self.acted();
         self.lower_horizon(time);
         Ok(())
+    }
+
+    /// A note: nothing is wrong with such a `setmaxnreg`, but somebody may count on it.
+    fn without_effect(&mut self, site: u32, title: String, help: &str) {
+        let mut diagnostic = self.problem(
+            "setmaxnreg-without-effect",
+            site,
+            title,
+            "setmaxnreg moves registers between warps, from the number with which all of them begin: the kernel must say that number (PTX \
+             ISA, setmaxnreg; ptxas ignores it otherwise).",
+            help.into(),
+        );
+        diagnostic.severity = Severity::Note;
+        self.findings.add(diagnostic);
     }
 
     fn wrong_way(&self, w: usize, site: u32, more: bool, count: u32) -> Diagnostic {

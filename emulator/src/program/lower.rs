@@ -152,6 +152,7 @@ fn entry(
             sites: Vec::new(),
             params: Vec::new(),
             registers: (0, 0, 2),
+            names: Vec::new(),
             max_registers: None,
             registers_per_thread: u32::MAX,
             constants32: Vec::new(),
