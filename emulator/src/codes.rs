@@ -116,7 +116,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("scale-factors-apart", "the quarters of tensor memory's lanes do not hold the same scale factors"),
     (
         "setmaxnreg-without-effect",
-        "a setmaxnreg of a kernel that does not say how many registers a thread begins with, or to as many as it begins with (a note)",
+        "a setmaxnreg of a kernel that does not say how many registers a thread begins with (a note)",
     ),
     ("setmaxnreg-unordered", "a setmaxnreg although nothing orders it behind the warpgroup's one before (a note)"),
     (

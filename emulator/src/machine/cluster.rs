@@ -318,7 +318,9 @@ impl<'a> Cluster<'a> {
                     Some(warp) if race.passed.is_empty() => warp.passed.clone(),
                     _ => race.passed,
                 };
-                self.races.push(Race { passed, ..race });
+                let unheeded = self.issuer(race.second).and_then(|w| self.warps.get(w));
+                let unheeded = unheeded.map_or(vec![], |warp| warp.unheeded.clone());
+                self.races.push(Race { passed, unheeded, ..race });
             }
         }
     }

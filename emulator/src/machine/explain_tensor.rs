@@ -306,7 +306,10 @@ impl Cluster<'_> {
                     wait.parity
                 ),
                 vec![self.label(wait.site, format!("this wait passed {AT_ONCE}")), read, written, ahead],
-                format!("Wait for parity {} here: phase 0 has parity 0, and nothing has arrived so far.", 1 - wait.parity),
+                format!(
+                    "Wait for parity {} here: phase 0 has parity 0, and nothing has arrived so far.",
+                    1 - wait.parity
+                ),
             );
         }
         let Some(commit) = heard.or_else(by_others).or_else(for_nobody).or_else(|| commits().next()) else {
@@ -387,7 +390,8 @@ impl Cluster<'_> {
         let code = &self.kernel.code;
         let begins = code.iter().position(|inst| inst.site == mma.site)?;
         let sites = self.sure_to_arrive(b.offset);
-        let commits = sites.into_iter().filter(|&site| self.is_commit(site) && !self.commits.iter().any(|c| c.site == site));
+        let commits =
+            sites.into_iter().filter(|&site| self.is_commit(site) && !self.commits.iter().any(|c| c.site == site));
         let near = commits.filter_map(|site| Some((leads(code, begins, &[], |inst| inst.site == site)?, site)));
         near.min().map(|(_, site)| (*last, site))
     }

@@ -77,7 +77,9 @@ impl Cluster<'_> {
             // Of two, the one that has come to fewer mbarriers by itself: the other is at home here.
             (false, Some(second)) => {
                 let alone = |site: u32| {
-                    let only = |b: &&Mbarrier| b.cta == here.cta && !b.came.is_empty() && b.came.iter().all(|came| came.site == site);
+                    let only = |b: &&Mbarrier| {
+                        b.cta == here.cta && !b.came.is_empty() && b.came.iter().all(|came| came.site == site)
+                    };
                     self.barriers.iter().filter(only).count()
                 };
                 Some(if alone(second) < alone(commit.site) { second } else { commit.site })

@@ -204,7 +204,10 @@ impl Cluster<'_> {
             diagnostic.severity = if in_time { Severity::Note } else { Severity::Finding };
             diagnostic.labels.push(self.label(init.site, "initialised here"));
             diagnostic.labels.extend(relaxed.map(|site| {
-                self.label(site, "this arrival at the cluster barrier is relaxed: it tells nothing of the initialisation")
+                self.label(
+                    site,
+                    "this arrival at the cluster barrier is relaxed: it tells nothing of the initialisation",
+                )
             }));
             self.findings.add(diagnostic);
         }

@@ -7,6 +7,7 @@ use super::state::At;
 use super::warp::{State, Warp};
 use crate::diagnostic::{Diagnostic, Label, Severity};
 use crate::program::op::{Inst, Op};
+use crate::program::registers::MOST_REGISTERS;
 use crate::protocol::What;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -44,11 +45,7 @@ impl Cluster<'_> {
         let At { w, f, mask, site } = at;
         self.whole_warp(w, mask, site)?;
         if self.kernel.max_registers.is_none() {
-            self.without_effect(
-                site,
-                "setmaxnreg has no effect: nothing says how many registers a thread begins with".into(),
-                "Say it by .maxnreg, or by .minnctapersm with .reqntid or .maxntid (in CUDA: __launch_bounds__ with the CTAs of an SM).",
-            );
+            self.without_effect(site);
             return Ok(());
         }
         let this = Resized { count, more, site, epoch: self.warps[w].epoch };
@@ -59,17 +56,6 @@ impl Cluster<'_> {
         let order = has.cmp(&count);
         if order == if more { Ordering::Greater } else { Ordering::Less } {
             return Err(Some(Box::new(self.wrong_way(w, site, more, count))));
-        }
-        if has == count && self.warps[w].register_counts.is_empty() {
-            self.without_effect(
-                site,
-                format!(
-                    "setmaxnreg.{} to {count} registers a thread has no effect: {} begins with {count} (.maxnreg, or what .minnctapersm leaves)",
-                    way(more),
-                    self.warp_name(w)
-                ),
-                "Let the kernel begin with as many registers as fit: those that setmaxnreg.dec gives back are what setmaxnreg.inc takes.",
-            );
         }
         let lacks = count.saturating_sub(has);
         if more && lacks > self.ctas[c].spare_registers {
@@ -105,14 +91,25 @@ impl Cluster<'_> {
     }
 
     /// A note: nothing is wrong with such a `setmaxnreg`, but somebody may count on it.
-    fn without_effect(&mut self, site: u32, title: String, help: &str) {
+    fn without_effect(&mut self, site: u32) {
+        let (why, help) = match self.kernel.too_many_registers {
+            Some(most) => (
+                format!(".maxnreg {most} is ignored, since a thread can have {MOST_REGISTERS}"),
+                format!("Write .maxnreg {MOST_REGISTERS} or less: so many that all threads of the CTA fit into the 65,536 registers of an SM."),
+            ),
+            None => (
+                "nothing says how many registers a thread begins with".to_string(),
+                "Say it by .maxnreg, or by .minnctapersm with .reqntid or .maxntid (in CUDA: __launch_bounds__ with the CTAs of an SM)."
+                    .to_string(),
+            ),
+        };
         let mut diagnostic = self.problem(
             "setmaxnreg-without-effect",
             site,
-            title,
+            format!("setmaxnreg has no effect: {why}"),
             "setmaxnreg moves registers between warps, from the number with which all of them begin: the kernel must say that number (PTX \
-             ISA, setmaxnreg; ptxas ignores it otherwise).",
-            help.into(),
+             ISA, setmaxnreg); ptxas 13.5 ignores it otherwise.",
+            help,
         );
         diagnostic.severity = Severity::Note;
         self.findings.add(diagnostic);

@@ -98,16 +98,33 @@ fn undefined_register() {
     says(found, "undefined-operand", &[(930, "`%r47`")], "Write the value");
 }
 
-/// Nobody says how many registers a thread begins with; and all have them already.
+/// Nobody says how many registers a thread begins with, or says more than it can have.
 #[test]
 fn registers_that_do_not_change() {
     let (text, launch) = kernel(false, "fp8_roles");
     let limit = text.lines().find(|line| line.starts_with(".maxnreg")).expect("a limit");
-    for (instead, says) in [("", "nothing says how many"), (".maxnreg 256", "begins with 256")] {
+    for (instead, says) in [("", "nothing says how many"), (".maxnreg 256", ".maxnreg 256 is ignored")] {
         let program = emulator::load(&text.replace(limit, instead)).unwrap_or_else(|e| panic!("{e:#?}"));
         let report = emulator::run(&program, &launch, &Options::default());
         let note = report.notes.iter().find(|d| d.code == "setmaxnreg-without-effect");
         assert!(note.is_some_and(|d| d.title.contains(says)), "{instead}:\n{}", told(&report.notes));
         assert!(report.findings.is_empty(), "{instead}:\n{}", told(&report.findings));
     }
+}
+
+/// The last product's commit is missing: who should execute it stands at a barrier, to which the others come behind their wait.
+#[test]
+fn commit_behind_the_last_product() {
+    let commit = "@%p25 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r98];";
+    let report = broken(false, "fp8_roles", &[(547, commit, "")]);
+    says(first(&report), "hang", &[(878, "waits for")], "arrive once more before it waits where it does now");
+}
+
+/// Who reads an accumulator never says that it has.
+#[test]
+fn arrival_of_the_readers() {
+    let arrival = "@%p106 mbarrier.arrive.shared::cta.b64 _, [%r417];";
+    let report = broken(false, "attention_roles", &[(350, arrival, "")]);
+    let labels = [(1256, "waits for"), (729, "warp 0 waits for"), (1503, "was never executed")];
+    says(first(&report), "hang", &labels, "let warp 0 arrive at it before warp 0 waits for");
 }
