@@ -5,6 +5,8 @@ mod common;
 
 use std::collections::BTreeSet;
 
+#[path = "bugs/asked.rs"]
+mod asked;
 #[path = "bugs/case.rs"]
 mod case;
 #[path = "bugs/compiled.rs"]

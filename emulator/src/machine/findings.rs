@@ -94,6 +94,8 @@ const FOLLOWS: &[Follows] = &[
         stores_behind,
         Then::Behind,
     ),
+    // A phase that is too early leaves bytes to the next ones: those are told by their copies, where what was announced is no longer known.
+    Follows(&["phase-completed-early"], &["phase-completed-early"], names_copies_alone, Then::Dropped),
     // A piece of a tile was not written anew where its store races.
     Follows(&["swizzle-mismatch"], &["race-shared"], has_both_places, Then::Behind),
     // Who does not wait at the cluster's barrier does not know what was done before it.
@@ -146,6 +148,12 @@ fn is_multiplied(one: &Diagnostic, _: &Diagnostic, statements: &Statements) -> b
 /// The one is of what a copy brings whose bytes the other lacks.
 fn names_its_copy(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
     one.labels.iter().any(|label| statements.are(&label.place, Does::Copies) && has_line(other, label))
+}
+
+/// The one begins with a copy, which the other names behind what announces its bytes.
+fn names_copies_alone(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
+    let begins = |d: &Diagnostic| d.labels.first().is_some_and(|label| statements.are(&label.place, Does::Copies));
+    begins(one) && !begins(other) && has_its_place(one, other, statements)
 }
 
 fn of_wgmma(_: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {

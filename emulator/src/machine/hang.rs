@@ -471,8 +471,6 @@ impl Cluster<'_> {
                     d.labels.push(self.label(site, format!("{does} {}", self.barrier_name(other))));
                 } else if let Some(site) = not_committed {
                     d.labels.push(self.label(site, "no tcgen05.commit follows this MMA"));
-                } else if let [site] = self.sure_to_arrive(b.offset)[..] {
-                    d.labels.push(self.label(site, "this alone would arrive, but was never executed"));
                 }
             }
         }
