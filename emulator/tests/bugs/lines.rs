@@ -1,11 +1,8 @@
 //! Kernels of libraries and of Gluon with a single line wrong: what a newcomer is told of it.
 
 use super::case::told;
+use super::compiled::case as gluon;
 use emulator::{Diagnostic, Launch, Options, Report};
-
-#[allow(dead_code)]
-#[path = "../gluon/case.rs"]
-mod gluon;
 
 /// A kernel and its launch; `library`: of `../libraries`, otherwise of `../gluon`.
 fn kernel(library: bool, name: &str) -> (String, Launch) {
