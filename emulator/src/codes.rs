@@ -116,6 +116,10 @@ pub const CODES: &[(&str, &str)] = &[
     ("scale-factors-apart", "the quarters of tensor memory's lanes do not hold the same scale factors"),
     ("setmaxnreg-unordered", "a setmaxnreg although nothing orders it behind the warpgroup's one before (a note)"),
     (
+        "setmaxnreg-without-effect",
+        "a setmaxnreg of a kernel that does not say how many registers a thread begins with (a note)",
+    ),
+    (
         "swizzle-mismatch",
         "a tile is read with another swizzle than it was loaded with (a note if it was loaded without one)",
     ),

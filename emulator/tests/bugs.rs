@@ -5,6 +5,8 @@ mod common;
 
 use std::collections::BTreeSet;
 
+#[path = "bugs/asked.rs"]
+mod asked;
 #[path = "bugs/case.rs"]
 mod case;
 #[path = "bugs/compiled.rs"]
@@ -15,6 +17,8 @@ mod foreign;
 mod hidden;
 #[path = "bugs/judged.rs"]
 mod judged;
+#[path = "bugs/lines.rs"]
+mod lines;
 #[path = "bugs/missed.rs"]
 mod missed;
 #[path = "bugs/own.rs"]

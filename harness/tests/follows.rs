@@ -140,3 +140,13 @@ fn who_waits_is_told_what_is_judged() {
     assert_eq!(texts.iter().position(String::is_empty), Some(texts.len() - 1), "{texts:?}");
     assert_eq!((verdict.parts, verdict.milestones), (again.parts, again.milestones));
 }
+
+/// A phase that waits for the bytes of one operand alone is what is told; what is read and overwritten too early follows from it.
+#[test]
+fn bytes_of_one_operand_are_told_alone() {
+    let verdict = judged("one_operand_7");
+    let text = failure(&verdict, Part::Correct);
+    assert!(text.starts_with("error[phase-completed-early]"), "{text}");
+    assert!(text.contains("= try: Announce 32768 bytes"), "{text}");
+    assert!(!text.contains("finding["), "a second finding follows from it:\n{text}");
+}

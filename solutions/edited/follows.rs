@@ -19,6 +19,7 @@ const FOLLOWS: &[Edit] = &[
     ("made_for_4_7", 7, &[("t.barrier_init(ld2mma, WARPGROUP);", "t.barrier_init(ld2mma, 4);")]),
     ("box_of_a_turned_4", 4, &[("(round * BLK_K, m_start)", "(m_start, round * BLK_K)")]),
     ("half_the_bytes_4", 4, &[("a.bytes() + b.bytes()", "(a.bytes() + b.bytes()) / 2")]),
+    ("one_operand_7", 7, &[("a.stage_bytes() + b.stage_bytes()", "a.stage_bytes()")]),
     ("b_without_rank_9", 9, &[("tile_column * MMA_N + rank * BLK_N", "tile_column * MMA_N")]),
     // Where the code is done and its `todo` left, and where only the `todo` is.
     ("todo_left_1", 1, &[("    k.fence_proxy_async();\n", "    k.todo(\"1.2\");\n    k.fence_proxy_async();\n")]),

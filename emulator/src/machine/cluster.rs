@@ -300,7 +300,8 @@ impl<'a> Cluster<'a> {
         let in_time = race.in_time || known && matches!(race.memory, RaceMemory::Shared(_));
         let relaxed_arrival =
             issuer.filter(|_| in_time).and_then(|warp| self.relaxed_arrival_behind(first, &warp.views));
-        let race = Race { in_time, relaxed_arrival, ..race };
+        let narrow_fence = issuer.and_then(|warp| self.narrow_fence_between(first, warp));
+        let race = Race { in_time, relaxed_arrival, narrow_fence, ..race };
         let key = (race.conflict.first.site, race.second.site, race.memory, race.conflict.reason);
         match self.race_keys.get(&key) {
             Some(&n) => {
@@ -321,7 +322,9 @@ impl<'a> Cluster<'a> {
                     Some(warp) if race.passed.is_empty() => warp.passed.clone(),
                     _ => race.passed,
                 };
-                self.races.push(Race { passed, ..race });
+                let unheeded = self.issuer(race.second).and_then(|w| self.warps.get(w));
+                let unheeded = unheeded.map_or(vec![], |warp| warp.unheeded.clone());
+                self.races.push(Race { passed, unheeded, ..race });
             }
         }
     }

@@ -217,6 +217,7 @@ impl<'a> Cluster<'a> {
                 met: 1 << cta,
                 local: Memory::default(),
                 cluster_arrived: 0,
+                cluster_arrivals: Default::default(),
                 cluster_passed: 0,
                 bulk: FxHashMap::default(),
                 parts: Vec::new(),

@@ -7,6 +7,7 @@ use super::cluster::Cluster;
 use super::explain_copy::Cure;
 use super::findings::{Key, key};
 use super::state::{ActorKind, Race, RaceMemory};
+use super::warp::Warp;
 use crate::diagnostic::{Diagnostic, Label, Severity, join_labels};
 use crate::order::{Conflict, Reason, Stamp, Views};
 use crate::program::op::{Op, TmaKind};
@@ -239,9 +240,10 @@ impl Cluster<'_> {
                 self.label(first.site, format!("{} stores to it here, through the generic proxy", self.who(first))),
             ];
             if let Some(ActorKind::Warp(warp)) = self.kind(first)
-                && let Some(warp) = self.warps.get(warp as usize)
+                && let Some(fence) = race.narrow_fence
             {
-                labels.extend(warp.narrow_fences.first().map(|(site, why)| self.label(*site, why.as_str())));
+                let fence = self.warps.get(warp as usize).and_then(|warp| warp.narrow_fences.get(fence));
+                labels.extend(fence.map(|fence| self.label(fence.site, fence.why.as_str())));
             }
             let copied = matches!(self.kind(first), Some(ActorKind::AsyncCopies(_)));
             // CUTLASS and Tilus let MMAs read what cp.async wrote without this fence.
@@ -381,6 +383,14 @@ impl Cluster<'_> {
             ),
         );
         Some(Cure { labels: labels.into(), ..cure })
+    }
+
+    /// A proxy fence behind an access that does not cover it, and of which this warp has heard: it stands where it might have served.
+    pub fn narrow_fence_between(&self, first: Stamp, second: &Warp) -> Option<usize> {
+        let Some(ActorKind::Warp(warp)) = self.kind(first) else { return None };
+        let warp = self.warps.get(warp as usize)?;
+        let heard = |epoch| warp.actor == second.actor || second.views.came_before(warp.actor) > epoch;
+        warp.narrow_fences.iter().position(|fence| first.epoch <= fence.epoch && heard(fence.epoch))
     }
 
     /// The first relaxed arrival at the cluster barrier behind an access, of those that its warp has made and that came before to the eyes of who

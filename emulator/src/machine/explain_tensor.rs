@@ -7,6 +7,7 @@ use super::state::{ActorKind, Commit, Heard, Race};
 use super::warp::Passed;
 use crate::diagnostic::{Label, Severity};
 use crate::order::{Reason, Stamp};
+use crate::program::facts::leads;
 
 pub const WAIT_RULE: &str = "tcgen05.ld is asynchronous, and tcgen05.wait::ld is what waits for it (PTX ISA 9.7.16.8.5). Using a register waits \
                              for that register (9.7.16.6.4.5), but puts nothing else in order: neither what overwrites or frees the columns \
@@ -23,6 +24,9 @@ pub const FREE_HELP: &str =
     "Let every warp pass tcgen05.wait::ld and then a CTA barrier (bar.sync 0) before one warp frees it.";
 const FREE_IN_PAIR_HELP: &str = "Let every warp of the cluster pass tcgen05.wait::ld and then a barrier of the cluster \
                                  (barrier.cluster.arrive and .wait) before one warp frees it.";
+
+/// How a wait passes for which no phase is complete.
+const AT_ONCE: &str = "at once: the barrier was fresh, and parity 1 counts as complete";
 
 impl Cluster<'_> {
     /// Whether two accesses of tensor memory are of one warp, or of an MMA that it issues.
@@ -289,9 +293,26 @@ impl Cluster<'_> {
         // Where nobody who reads waits at all: one that no other role waits for, to use its stage again.
         let other_role = |c: &Commit| self.warps.iter().any(|warp| !warp.loads.is_used() && knows(&warp.passed, c));
         let for_nobody = || commits().find(|c| !other_role(c) && !knows(&race.passed, c));
-        let Some(commit) =
-            heard.or_else(told_before).or_else(by_others).or_else(for_nobody).or_else(|| commits().next())
-        else {
+        let heard = heard.or_else(told_before);
+        if heard.is_none()
+            && let Some((wait, ahead)) = self.passed_before_all(race, mma)
+        {
+            let barrier = self.barrier_name(wait.barrier);
+            let ahead = self.label(ahead, format!("this would arrive at {barrier}, and is not executed yet"));
+            return base(
+                "wrong-phase",
+                format!(
+                    "the wait for parity {} of {barrier} passes before the {work} that writes {{}} is complete",
+                    wait.parity
+                ),
+                vec![self.label(wait.site, format!("this wait passed {AT_ONCE}")), read, written, ahead],
+                format!(
+                    "Wait for parity {} here: phase 0 has parity 0, and nothing has arrived so far.",
+                    1 - wait.parity
+                ),
+            );
+        }
+        let Some(commit) = heard.or_else(by_others).or_else(for_nobody).or_else(|| commits().next()) else {
             return base(
                 "mma-not-committed",
                 format!("{{}} is read before the {work} is complete: no tcgen05.commit follows the {work}"),
@@ -327,7 +348,7 @@ impl Cluster<'_> {
         match passed {
             Some(p) if p.phase.is_none_or(|passed| passed < phase) => {
                 let why = match p.phase {
-                    None => "at once: the barrier was fresh, and parity 1 counts as complete".to_string(),
+                    None => AT_ONCE.to_string(),
                     Some(n) => format!("on phase {n}"),
                 };
                 base(
@@ -356,6 +377,23 @@ impl Cluster<'_> {
                 ),
             ),
         }
+    }
+
+    /// The last wait that the reader has passed, if it passed on a fresh mbarrier at which nothing has arrived so far, and a commit behind the MMA
+    /// would: that wait, and that commit.
+    fn passed_before_all(&self, race: &Race, mma: Stamp) -> Option<(Passed, u32)> {
+        let last = race.passed.last().filter(|passed| passed.phase.is_none())?;
+        let b = &self.barriers[last.barrier as usize];
+        if self.at_offset(b).any(|twin| !twin.came.is_empty()) {
+            return None;
+        }
+        let code = &self.kernel.code;
+        let begins = code.iter().position(|inst| inst.site == mma.site)?;
+        let sites = self.sure_to_arrive(b.offset);
+        let commits =
+            sites.into_iter().filter(|&site| self.is_commit(site) && !self.commits.iter().any(|c| c.site == site));
+        let near = commits.filter_map(|site| Some((leads(code, begins, &[], |inst| inst.site == site)?, site)));
+        near.min().map(|(_, site)| (*last, site))
     }
 
     /// The last wait that the reader has passed, if it was for another mbarrier than this one.

@@ -96,6 +96,8 @@ const FOLLOWS: &[Follows] = &[
         stores_behind,
         Then::Behind,
     ),
+    // A phase that is too early leaves bytes to the next ones: those are told by their copies, where what was announced is no longer known.
+    Follows(&["phase-completed-early"], &["phase-completed-early"], names_copies_alone, Then::Dropped),
     // A piece of a tile was not written anew where its store races.
     Follows(&["swizzle-mismatch"], &["race-shared"], has_both_places, Then::Behind),
     // Who does not wait at the cluster's barrier does not know what was done before it.
@@ -109,7 +111,11 @@ fn anywhere(_: &Diagnostic, _: &Diagnostic, _: &Statements) -> bool {
 }
 
 fn has_line(d: &Diagnostic, label: &Label) -> bool {
-    d.labels.iter().any(|known| known.place.shown() == label.place.shown())
+    is_at(d, &label.place)
+}
+
+fn is_at(d: &Diagnostic, place: &Place) -> bool {
+    d.labels.iter().any(|known| known.place.shown() == place.shown())
 }
 
 /// The one is of a store further down than the first place of the other.
@@ -146,6 +152,12 @@ fn names_its_copy(one: &Diagnostic, other: &Diagnostic, statements: &Statements)
     one.labels.iter().any(|label| statements.are(&label.place, Does::Copies) && has_line(other, label))
 }
 
+/// The one begins with a copy, which the other names behind what announces its bytes.
+fn names_copies_alone(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
+    let begins = |d: &Diagnostic| d.labels.first().is_some_and(|label| statements.are(&label.place, Does::Copies));
+    begins(one) && !begins(other) && has_its_place(one, other, statements)
+}
+
 fn of_wgmma(_: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
     other.labels.iter().any(|label| statements.are(&label.place, Does::Wgmma))
 }
@@ -171,8 +183,8 @@ pub struct Findings {
     never_written: HashSet<Line>,
     /// An arrival too many comes from others than those whose MMAs read what has not come.
     pub overflow_first: bool,
-    /// The run hangs at an mbarrier to whose phase an earlier one has left bytes.
-    pub hangs_by_late_bytes: bool,
+    /// The run hangs at an mbarrier to whose phase an earlier one has left bytes: the statements that bring bytes there.
+    pub hangs_by_late_bytes: Vec<Place>,
 }
 
 fn line(place: &Place) -> Line {
@@ -219,7 +231,7 @@ impl Findings {
         self.in_accumulator.extend(other.in_accumulator.drain());
         self.never_written.extend(other.never_written.drain());
         self.overflow_first |= other.overflow_first;
-        self.hangs_by_late_bytes |= other.hangs_by_late_bytes;
+        self.hangs_by_late_bytes.append(&mut other.hangs_by_late_bytes);
         other.list.into_iter().for_each(|diagnostic| self.add(diagnostic));
     }
 
@@ -269,14 +281,17 @@ impl Findings {
 
     /// Bytes that a phase has not waited for count in the next ones: that such a phase never completes, or gets too many bytes, is no mistake of its own.
     fn join_late_bytes(&mut self) {
-        let Some(early) = self.list.iter().position(|d| d.code == "phase-completed-early") else { return };
-        let known = |label: &Label| has_line(&self.list[early], label);
-        let ends = |d: &Diagnostic| match d.code {
-            "hang" => self.hangs_by_late_bytes,
-            "mbarrier-bytes" => d.labels.iter().any(known),
+        let belongs = |early: &Diagnostic, end: &Diagnostic| match end.code {
+            "hang" => self.hangs_by_late_bytes.iter().any(|place| is_at(early, place)),
+            "mbarrier-bytes" => end.labels.iter().any(|label| has_line(early, label)),
             _ => false,
         };
-        let Some(end) = self.list.iter().position(ends) else { return };
+        let is_early = |d: &Diagnostic| d.code == "phase-completed-early";
+        let pairs = (0..self.list.len()).filter(|&early| is_early(&self.list[early])).find_map(|early| {
+            let end = self.list.iter().position(|end| belongs(&self.list[early], end))?;
+            Some((early, end))
+        });
+        let Some((early, end)) = pairs else { return };
         let text = match self.list[end].code {
             "hang" => "; a later phase, to which bytes are left so, never completes",
             _ => "; so many bytes are left to later phases in the end that the run stops",
@@ -371,6 +386,24 @@ mod tests {
                 let (told, _) = findings.finish(&Statements::default());
                 assert!(!told.is_empty(), "{a} and {b} are both dropped");
             }
+        }
+    }
+
+    /// Of two phases that are complete too early, the one whose copies are named is what a later phase suffers from.
+    #[test]
+    fn late_bytes_join_the_phase_that_they_belong_to() {
+        for by_hang in [false, true] {
+            let mut findings = Findings::default();
+            findings.add(finding("phase-completed-early", 10));
+            findings.add(finding("phase-completed-early", 20));
+            findings.add(finding(if by_hang { "hang" } else { "mbarrier-bytes" }, if by_hang { 30 } else { 20 }));
+            if by_hang {
+                findings.hangs_by_late_bytes.push(Place { line: 20, ..Place::default() });
+            }
+            findings.join_late_bytes();
+            let left: Vec<(u32, Severity)> =
+                findings.list.iter().map(|d| (d.labels[0].place.line, d.severity)).collect();
+            assert_eq!(left, [(10, Severity::Finding), (20, Severity::Error)]);
         }
     }
 }

@@ -4,7 +4,7 @@ use super::cluster::Cluster;
 use super::hang_root::{Chain, by_site};
 use super::names::{counted, counted_are};
 use super::warp::State;
-use crate::diagnostic::{Diagnostic, Label, Severity};
+use crate::diagnostic::{Diagnostic, Label, Place, Severity};
 use crate::program::op::Op;
 use std::cell::OnceCell;
 
@@ -32,6 +32,10 @@ fn alike(one: &State, other: &State) -> bool {
         _ => one == other,
     }
 }
+
+/// What to do about a wait that comes before all arrivals.
+const BEGINS_FREE: &str = "If it waits for a stage or an accumulator to be free, as all are at the beginning, let it begin with parity 1: that \
+                           passes on a fresh mbarrier. Otherwise let something arrive at it before.";
 
 /// Places that a hang names.
 const MOST_LABELS: usize = 6;
@@ -138,7 +142,11 @@ impl Cluster<'_> {
             let b = &self.barriers[n as usize];
             b.bytes != 0 && b.traffic.late > 0
         };
-        self.findings.hangs_by_late_bytes |= barrier_of(root).is_some_and(left_bytes);
+        if let Some(n) = barrier_of(root).filter(|&n| left_bytes(n)) {
+            let brought = self.barriers[n as usize].came.iter().filter(|came| came.bytes);
+            let places: Vec<Place> = brought.map(|came| self.place(came.site)).collect();
+            self.findings.hangs_by_late_bytes.extend(places);
+        }
         let root_place = self.place(root.site);
         let mut diagnostic = match &root.state {
             State::Mbarrier { barrier, parity, .. } => self
@@ -216,6 +224,16 @@ impl Cluster<'_> {
         };
         if let Some(drawn) = self.draw_ring(&blocked, &chain) {
             diagnostic.title = if fresh { format!("{}: {drawn}", diagnostic.title) } else { drawn };
+            // Of two that wait for each other, it is known who should arrive before.
+            let next = chain.waits.get(1).and_then(|&next| blocked.get(next)).filter(|_| chain.waits.len() == 2);
+            let next = next.filter(|_| diagnostic.help == BEGINS_FREE);
+            if let Some((next, its)) = next.and_then(|next| Some((next, barrier_of(next)?))) {
+                let (who, its) = (self.warp_name(next.warp), self.barrier_name(its));
+                diagnostic.help = BEGINS_FREE.replace(
+                    "something arrive at it before.",
+                    &format!("{who} arrive at it before {who} waits for {its}."),
+                );
+            }
         }
         // Those who wait for the root first; those for whom there is no room are counted.
         let mut unnamed = 0;
@@ -427,8 +445,7 @@ impl Cluster<'_> {
             if let Some(readers) = self.awaits_readers(root, b.offset) {
                 readers
             } else if parity == 0 && !passed_before && (self.loads_next(root.site) || self.is_told_by_threads(b.offset)) {
-                "If it waits for a stage or an accumulator to be free, as all are at the beginning, let it begin with parity 1: that \
-                 passes on a fresh mbarrier. Otherwise let something arrive at it before."
+                BEGINS_FREE
             } else if let Some((site, _)) = astray {
                 match self.is_commit(site) {
                     true => "Let the commit arrive at it, where the wait is: the MMAs' thread and the one that waits go through the same \
@@ -450,7 +467,8 @@ impl Cluster<'_> {
             Some(&site) => d.labels.push(self.label(site, "this would arrive, but was never executed")),
             None => {
                 if let Some((site, other)) = astray {
-                    d.labels.push(self.label(site, format!("this arrives at {}", self.barrier_name(other))));
+                    let does = if self.is_commit(site) { "this commit tells" } else { "this arrives at" };
+                    d.labels.push(self.label(site, format!("{does} {}", self.barrier_name(other))));
                 } else if let Some(site) = not_committed {
                     d.labels.push(self.label(site, "no tcgen05.commit follows this MMA"));
                 }

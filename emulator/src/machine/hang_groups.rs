@@ -76,6 +76,10 @@ impl<'a> Guess<'a> {
         match &code[from].op {
             Op::SharedAddress { offset, .. } => (*offset, true),
             Op::MapAddress { s, .. } | Op::Cvta { s, .. } | Op::Convert { s, .. } => of(*s),
+            // An address that all lanes have alike, as a compiler shows it.
+            Op::Shuffle { a, .. } => of(Reg::B32(*a)),
+            Op::Alu { f: Alu::Widen(_), s: [a, ..], .. } => of(Reg::B32(*a)),
+            Op::Alu { f: Alu::Narrow(_), s: [a, ..], .. } => of(Reg::B64(*a)),
             Op::Alu { f, s, .. } => {
                 let [a, b, c] = s.map(Reg::B32);
                 let mut d: L32 = [0; 32];
@@ -135,6 +139,16 @@ impl Cluster<'_> {
     /// Whether a statement waits for mbarriers of the group of this one, or may.
     pub fn may_be_awaited(&self, offset: u32) -> bool {
         !self.of_group(offset, waits).is_empty()
+    }
+
+    /// Of those, the ones that are known to be of its group.
+    pub fn sure_to_arrive(&self, offset: u32) -> Vec<u32> {
+        let groups = self.groups();
+        let Some(group) = groups.of(offset) else { return Vec::new() };
+        let code: &[Inst] = &self.kernel.code;
+        let arrives = |at: usize| matches!(code[at].op, Op::Commit { .. } | Op::BarrierArrive { .. });
+        let all = groups.0.iter().filter(|&&(at, begins)| begins == Some(group) && arrives(at));
+        all.map(|&(at, _)| code[at].site).collect()
     }
 
     fn of_group(&self, offset: u32, does: impl Fn(&Op) -> bool) -> Vec<u32> {

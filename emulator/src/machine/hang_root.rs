@@ -123,8 +123,21 @@ impl Cluster<'_> {
         let comes = |warp: usize| came().filter(move |came| came.warp == warp && !came.bytes).map(|came| came.site);
         blocked.iter().position(|other| {
             matches!(other.state, State::CtaBarrier(_))
+                && !self.waits_for_waiters(blocked, other)
                 && self.leads_to(other, &comes(other.warp).collect::<Vec<_>>()).is_some()
         })
+    }
+
+    /// A CTA barrier lacks nobody but threads that wait for mbarriers, and come to it behind that: what they wait for was due before it.
+    fn waits_for_waiters(&self, blocked: &[Blocked], at_barrier: &Blocked) -> bool {
+        let State::CtaBarrier(id) = at_barrier.state else { return false };
+        let c = self.warps[at_barrier.warp].cta;
+        let named = &self.ctas[c].named[id as usize];
+        let expected = named.expected.unwrap_or_else(|| self.live_threads(c));
+        let waits = |b: &&Blocked| self.warps[b.warp].cta == c && barrier_of(b).is_some();
+        let comes = |b: &&Blocked| self.comes_to_cta_barrier(b, id);
+        let lacking: u32 = blocked.iter().filter(waits).filter(comes).map(|b| b.mask.count_ones()).sum();
+        named.arrived + lacking >= expected
     }
 
     /// These statements and their like: of the same line of the program, in code that was written out once for each role.

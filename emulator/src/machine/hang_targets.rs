@@ -47,13 +47,49 @@ impl Cluster<'_> {
             blocked.iter().any(|b| barrier_of(b) == Some(n))
                 || self.warps.iter().any(|warp| warp.passed.iter().any(|passed| passed.barrier == n))
         };
-        (0..self.barriers.len() as u32).filter(|&n| n != barrier).find_map(|n| {
+        let others = || (0..self.barriers.len() as u32).filter(|&n| n != barrier);
+        let astray = others().find_map(|n| {
             let other = &self.barriers[n as usize];
             let arrival = other.came.iter().find(|came| !came.bytes)?;
             let alike = mine.is_some() && self.ring_of(other.offset) == mine;
             let lost = || self.is_commit(arrival.site) && !awaited(n) && !self.may_be_awaited(other.offset);
             (other.valid && other.cta == here.cta && (alike || lost())).then_some((arrival.site, n))
-        })
+        });
+        astray.or_else(|| others().find_map(|n| Some((self.odd_commit(here, &self.barriers[n as usize])?, n))))
+    }
+
+    /// A commit that arrives, in the CTA of this mbarrier, at another one, where something else does: bytes, a thread, or the commit of another
+    /// statement. One that is told by whom it should be has its arrivals from one side, and those of a ring from one statement for each stage.
+    fn odd_commit(&self, here: &Mbarrier, other: &Mbarrier) -> Option<u32> {
+        if !other.valid || other.cta != here.cta || other.expected != 1 {
+            return None;
+        }
+        let is_commit = |site: u32| self.is_commit(site);
+        let mut commits = other.came.iter().filter(|came| is_commit(came.site));
+        let commit = commits.next()?;
+        let another = other.came.iter().filter(|came| came.site != commit.site);
+        let kinds = another.fold((false, None), |(mixed, second), came| match is_commit(came.site) {
+            true => (mixed, Some(came.site)),
+            false => (true, second),
+        });
+        match kinds {
+            (true, _) => Some(commit.site),
+            // Of two, the one that has come to fewer mbarriers by itself: the other is at home here.
+            (false, Some(second)) => {
+                let alone = |site: u32| {
+                    let only = |b: &&Mbarrier| {
+                        b.cta == here.cta && !b.came.is_empty() && b.came.iter().all(|came| came.site == site)
+                    };
+                    self.barriers.iter().filter(only).count()
+                };
+                Some(if alone(second) < alone(commit.site) { second } else { commit.site })
+            }
+            // Or it comes to where bytes are announced, and the one that is waited for is told of none.
+            (false, None) => {
+                let of_bytes = self.may_be_announced(other.offset) && !self.may_be_announced(here.offset);
+                of_bytes.then_some(commit.site)
+            }
+        }
     }
 
     /// The name of the ring of buffers in which a byte lies.

@@ -181,6 +181,12 @@ impl Cluster<'_> {
     fn nobody_comes(&self, blocked: &[Blocked], waiter: &Blocked) -> bool {
         let State::CtaBarrier(id) = waiter.state else { return false };
         let cta = self.warps[waiter.warp].cta;
+        let mut others = blocked.iter().filter(|b| self.warps[b.warp].cta == cta && b.state != waiter.state);
+        !others.any(|other| self.comes_to_cta_barrier(other, id))
+    }
+
+    /// Whether somebody who goes on may come to the CTA barrier of this number, or to one whose number is not known.
+    pub fn comes_to_cta_barrier(&self, from: &Blocked, id: u32) -> bool {
         let number = |reg: u16| {
             let constants = &self.kernel.constants32;
             constants.iter().find(|constant| constant.0 == reg).map(|constant| constant.1)
@@ -189,7 +195,6 @@ impl Cluster<'_> {
             Op::CtaBarrier { id: of, .. } | Op::BarrierReduce { id: of, .. } => number(of).is_none_or(|of| of == id),
             _ => false,
         };
-        let mut others = blocked.iter().filter(|b| self.warps[b.warp].cta == cta && b.state != waiter.state);
-        !others.any(|other| self.leads(other, same).is_some())
+        self.leads(from, same).is_some()
     }
 }

@@ -182,12 +182,15 @@ impl Cluster<'_> {
             let in_time = warp.views.came_before(init.actor) >= init.epoch
                 && warp.passed.iter().any(|passed| passed.phase.is_some());
             let what = if in_time { "only relaxed synchronisation" } else { "nothing" };
+            let relaxed = self.relaxed_arrival_behind(init, &warp.views);
             let mut diagnostic = self.problem(
                 "mbarrier-init-unordered",
                 site,
                 format!("{} uses {}, but {what} orders this after its initialisation", self.warp_name(w), name(self)),
                 "An mbarrier.init must happen before every other operation on the object (PTX ISA 9.7.13.15.3).",
-                if in_time {
+                if relaxed.is_some() {
+                    "Give the cluster barrier's arrive behind the initialisation .release, or leave its .relaxed out.".into()
+                } else if in_time {
                     "Put the fence.mbarrier_init behind this initialisation, too, or let the barrier's arrival release (without .relaxed)."
                         .into()
                 } else if slot.cta == warp.cta {
@@ -200,6 +203,12 @@ impl Cluster<'_> {
             );
             diagnostic.severity = if in_time { Severity::Note } else { Severity::Finding };
             diagnostic.labels.push(self.label(init.site, "initialised here"));
+            diagnostic.labels.extend(relaxed.map(|site| {
+                self.label(
+                    site,
+                    "this arrival at the cluster barrier is relaxed: it tells nothing of the initialisation",
+                )
+            }));
             self.findings.add(diagnostic);
         }
         Ok(barrier)

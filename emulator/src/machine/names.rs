@@ -5,6 +5,7 @@ use super::parties::{thread, triple};
 use super::registers::lanes;
 use crate::diagnostic::{Diagnostic, Label, Place, Severity};
 use crate::launch::{Region, RegionKind, RegionSpace};
+use crate::program::op::Reg;
 use crate::report::Barrier;
 
 /// `1 arrival`, `2 arrivals`.
@@ -30,6 +31,14 @@ impl Cluster<'_> {
 
     pub fn place(&self, site: u32) -> Place {
         self.kernel.sites.get(site as usize).cloned().unwrap_or_default()
+    }
+
+    /// What a statement calls a register; `None`: it does not name it.
+    pub fn register_name(&self, site: u32, reg: Reg) -> Option<&str> {
+        let text = self.place(site).text;
+        let mut words = text.split(|c: char| !(c.is_ascii_alphanumeric() || "_$%".contains(c)));
+        let named = |word: &str| self.kernel.names.iter().find(|(of, name)| *of == reg && name == word);
+        words.find_map(|word| named(word).map(|(_, name)| name.as_str()))
     }
 
     pub fn label(&self, site: u32, text: impl Into<String>) -> Label {

@@ -7,6 +7,7 @@ use super::state::At;
 use super::warp::{State, Warp};
 use crate::diagnostic::{Diagnostic, Label, Severity};
 use crate::program::op::{Inst, Op};
+use crate::program::registers::MOST_REGISTERS;
 use crate::protocol::What;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -44,6 +45,7 @@ impl Cluster<'_> {
         let At { w, f, mask, site } = at;
         self.whole_warp(w, mask, site)?;
         if self.kernel.max_registers.is_none() {
+            self.without_effect(site);
             return Ok(());
         }
         let this = Resized { count, more, site, epoch: self.warps[w].epoch };
@@ -86,6 +88,31 @@ impl Cluster<'_> {
         self.acted();
         self.lower_horizon(time);
         Ok(())
+    }
+
+    /// A note: nothing is wrong with such a `setmaxnreg`, but somebody may count on it.
+    fn without_effect(&mut self, site: u32) {
+        let (why, help) = match self.kernel.too_many_registers {
+            Some(most) => (
+                format!(".maxnreg {most} is ignored, since a thread can have {MOST_REGISTERS}"),
+                format!("Write .maxnreg {MOST_REGISTERS} or less: so many that all threads of the CTA fit into the 65,536 registers of an SM."),
+            ),
+            None => (
+                "nothing says how many registers a thread begins with".to_string(),
+                "Say it by .maxnreg, or by .minnctapersm with .reqntid or .maxntid (in CUDA: __launch_bounds__ with the CTAs of an SM)."
+                    .to_string(),
+            ),
+        };
+        let mut diagnostic = self.problem(
+            "setmaxnreg-without-effect",
+            site,
+            format!("setmaxnreg has no effect: {why}"),
+            "setmaxnreg moves registers between warps, from the number with which all of them begin: the kernel must say that number (PTX \
+             ISA, setmaxnreg); ptxas 13.5 ignores it otherwise.",
+            help,
+        );
+        diagnostic.severity = Severity::Note;
+        self.findings.add(diagnostic);
     }
 
     fn wrong_way(&self, w: usize, site: u32, more: bool, count: u32) -> Diagnostic {

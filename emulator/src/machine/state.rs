@@ -236,6 +236,10 @@ pub struct Race {
     pub unwaited: bool,
     /// The relaxed arrival at the cluster barrier by which the first was over in time.
     pub relaxed_arrival: Option<u32>,
+    /// Waits that had said no by then, and behind which the warp of the second went on.
+    pub unheeded: Vec<super::unheeded::Unheeded>,
+    /// A proxy fence between the two that does not cover the first: its place in the list of the first's warp.
+    pub narrow_fence: Option<usize>,
     pub count: u64,
 }
 
@@ -255,6 +259,8 @@ impl Race {
             in_time: false,
             unwaited: false,
             relaxed_arrival: None,
+            unheeded: vec![],
+            narrow_fence: None,
             count: 1,
         }
     }

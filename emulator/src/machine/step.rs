@@ -197,7 +197,8 @@ impl<'a> Cluster<'a> {
 
     /// An operand that decides what happens is undefined: the run cannot go on.
     pub fn undefined_operand(&mut self, w: usize, site: u32, reg: Reg, what: &str) -> Stop {
-        let mut labels = vec![self.label(site, format!("{what} is undefined here"))];
+        let called = self.register_name(site, reg).map_or(String::new(), |name| format!(", `{name}`,"));
+        let mut labels = vec![self.label(site, format!("{what}{called} is undefined here"))];
         let mut help = "Write the value on every path that leads here.";
         if let Some(&n) = self.warps[w].origins.get(&reg) {
             let origin = self.origins[n as usize].clone();

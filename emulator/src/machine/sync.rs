@@ -5,7 +5,7 @@ use super::mbarrier::Used;
 use super::names::{counted, counted_are};
 use super::registers::lanes;
 use super::state::{At, Span};
-use super::warp::State;
+use super::warp::{NarrowFence, State};
 use crate::order::Views;
 use crate::program::op::{BarrierVote, Op};
 use crate::protocol::What;
@@ -104,8 +104,9 @@ impl Cluster<'_> {
     /// `fence.proxy.async` by some lanes, of shared memory, of global memory or of both.
     pub fn proxy_fence(&mut self, w: usize, mask: u32, (shared, global): (bool, bool), site: u32) {
         let warp = &mut self.warps[w];
+        let epoch = warp.epoch;
         warp.proxy_fence(mask, shared, global);
-        let narrow = match (shared, global) {
+        let why = match (shared, global) {
             (false, _) => "this fence covers global memory only".to_string(),
             _ if mask != warp.live => format!(
                 "{} of warp {} executed this fence: it covers no store of the others",
@@ -114,8 +115,9 @@ impl Cluster<'_> {
             ),
             _ => return,
         };
-        if !warp.narrow_fences.iter().any(|known| known.0 == site) {
-            warp.narrow_fences.push((site, narrow));
+        match warp.narrow_fences.iter_mut().find(|known| known.site == site) {
+            Some(known) => known.epoch = epoch,
+            None => warp.narrow_fences.push(NarrowFence { site, why, epoch }),
         }
     }
 
@@ -370,20 +372,29 @@ impl Cluster<'_> {
         if aligned {
             self.whole_warp(w, mask, site)?;
         }
-        if (self.warps[w].cluster_arrived | self.warps[w].cluster_passed) & mask != 0 {
-            return Err(Some(Box::new(self.problem(
+        let twice = (self.warps[w].cluster_arrived | self.warps[w].cluster_passed) & mask;
+        if twice != 0 {
+            let mut diagnostic = self.problem(
                 "cluster-barrier",
                 site,
                 format!("{} arrives twice at the cluster barrier without waiting in between", self.warp_name(w)),
                 "Each thread arrives once in a phase and waits before it arrives again (PTX ISA, barrier.cluster).",
                 "Let every barrier.cluster.arrive be followed by a barrier.cluster.wait.".into(),
-            ))));
+            );
+            let before = self.warps[w].cluster_arrivals.iter().find(|(lanes, _)| lanes & twice != 0);
+            diagnostic.labels.extend(before.map(|&(_, before)| {
+                self.label(before, "it arrived here before, and no barrier.cluster.wait of it came in between")
+            }));
+            return Err(Some(Box::new(diagnostic)));
         }
         let release = if relaxed { 0 } else { self.costs.cluster_release };
         self.warps[w].fragments[f].ready_at += release;
         let time = self.warps[w].fragments[f].ready_at;
         let warp = &mut self.warps[w];
         warp.cluster_arrived |= mask;
+        warp.cluster_arrivals.iter_mut().for_each(|(lanes, _)| *lanes &= !mask);
+        warp.cluster_arrivals.retain(|(lanes, _)| *lanes != 0);
+        warp.cluster_arrivals.push((mask, site));
         if relaxed {
             // Who has heard of it is told apart from who has heard of earlier ones.
             warp.advance();

@@ -104,6 +104,15 @@ pub struct Passed {
     pub lost: bool,
 }
 
+/// A proxy fence that covers less than it may seem to.
+#[derive(Clone, Debug)]
+pub struct NarrowFence {
+    pub site: u32,
+    pub why: String,
+    /// The warp's epoch when it was last executed: what came before it has this one at most.
+    pub epoch: u32,
+}
+
 /// A warp.
 #[derive(Debug)]
 pub struct Warp {
@@ -130,14 +139,16 @@ pub struct Warp {
     pub local: Memory,
     /// Lanes that have arrived at the cluster barrier and not waited yet.
     pub cluster_arrived: u32,
+    /// The statements by which its lanes last arrived there.
+    pub cluster_arrivals: SmallVec<[(u32, u32); 1]>,
     /// Lanes whose phase of the cluster barrier is complete, and which have not waited yet.
     pub cluster_passed: u32,
     /// Bulk groups by lane.
     pub bulk: FxHashMap<usize, super::bulk::BulkGroups>,
     /// Who made those of some of its lanes.
     pub parts: Vec<(u32, ActorId)>,
-    /// Proxy fences that cover less than they may seem to: statement, and why.
-    pub narrow_fences: Vec<(u32, String)>,
+    /// Proxy fences that cover less than they may seem to.
+    pub narrow_fences: Vec<NarrowFence>,
     /// Its relaxed arrivals at the cluster barrier: the statement, and its own epoch and that of its `cp.async`s then.
     pub relaxed_arrivals: SmallVec<[(u32, u32, u32); 2]>,
     /// Its `tcgen05.ld`s and `tcgen05.st`s, in order.

@@ -5,7 +5,7 @@ use super::dependence::Dependence;
 use super::facts::{Facts, mark_fragments, needs_scopes};
 use super::layout::{layout, next_multiple};
 use super::op::{FALSE, Inst, Logic, Op, Reg, TRUE};
-use super::registers::{self, Plan};
+use super::registers::{self, MOST_REGISTERS, Plan};
 use super::told::{at, enough};
 use super::variables::{module_variables, too_many};
 use super::waits::mark_waits;
@@ -152,7 +152,9 @@ fn entry(
             sites: Vec::new(),
             params: Vec::new(),
             registers: (0, 0, 2),
+            names: Vec::new(),
             max_registers: None,
+            too_many_registers: None,
             registers_per_thread: u32::MAX,
             constants32: Vec::new(),
             constants64: Vec::new(),
@@ -217,7 +219,7 @@ fn entry(
             }
             "reqnctapercluster" => lowering.kernel.required_cluster = Some(dims()),
             // More than a thread can have says nothing (ptxas 13.5: "Too many maxnreg specified …, will be ignored").
-            "maxnreg" if dims()[0] > MOST_REGISTERS => {}
+            "maxnreg" if dims()[0] > MOST_REGISTERS => lowering.kernel.too_many_registers = Some(dims()[0]),
             "maxnreg" => {
                 lowering.kernel.registers_per_thread = dims()[0].max(1);
                 lowering.kernel.max_registers = Some(dims()[0].max(1));
@@ -470,9 +472,6 @@ impl Lowering {
         }
     }
 }
-
-/// The most registers that a thread can have.
-const MOST_REGISTERS: u32 = 255;
 
 /// Registers of a thread where so many CTAs of so many threads are to fit an SM, and `.maxnreg` says no number: what the assembler gives each thread of a
 /// kernel with `setmaxnreg` (ptxas 13.5, 22 sizes of block). A quarter of an SM has 16,384 registers for its warps, who get them 256 at a time.

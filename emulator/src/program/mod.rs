@@ -25,7 +25,7 @@ mod near;
 pub(crate) mod op;
 pub(crate) mod packed;
 mod rare;
-mod registers;
+pub mod registers;
 
 mod rounding;
 mod targets;
@@ -78,8 +78,12 @@ pub(crate) struct Kernel {
     pub params: Vec<ParamSlot>,
     /// Number of 32-bit, 64-bit and predicate registers.
     pub registers: (u16, u16, u16),
+    /// What registers are called. Several may share a place.
+    pub names: Vec<(op::Reg, String)>,
     /// What `.maxnreg` says, or `.minnctapersm` and the size of the block: registers that a thread begins with, where it executes `setmaxnreg`.
     pub max_registers: Option<u32>,
+    /// The number of a `.maxnreg` that says more than a thread can have, and is ignored.
+    pub too_many_registers: Option<u32>,
     /// 32-bit registers that a thread needs, as far as PTX tells.
     pub registers_per_thread: u32,
     /// Registers that hold immediates.

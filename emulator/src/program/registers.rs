@@ -9,6 +9,9 @@ use super::op::{FALSE, Inst, Op, Reg, TRUE};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+/// The most registers that a thread can have.
+pub const MOST_REGISTERS: u32 = 255;
+
 /// Places of 32-bit and 64-bit registers, by the number that they were declared under.
 #[derive(Debug)]
 pub struct Plan {

@@ -163,6 +163,7 @@ impl Lowering {
                         let name = if v.count.is_some() { format!("{}{n}", v.name) } else { v.name.clone() };
                         let reg = self.register(&v.ty)?;
                         self.bind(&name, Binding::Register(reg, ty))?;
+                        self.kernel.names.push((reg, name));
                     }
                 }
             }

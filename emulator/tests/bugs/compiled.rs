@@ -6,7 +6,7 @@ use super::common;
 use emulator::{Diagnostic, Report, Severity};
 
 #[path = "../gluon/case.rs"]
-mod case;
+pub mod case;
 
 /// A kernel with this line of its text changed.
 fn changed(name: &str, line: usize, from: &str, to: &str) -> Report {
