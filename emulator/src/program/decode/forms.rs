@@ -239,7 +239,7 @@ pub const FORMS: &[&str] = &[
     "cvt.{rn|rz|rm|rp}{.sat}?.{f16|f32|f64}.{u8|s8|u16|s16|u32|s32|u64|s64}",
     "cvt.{rn|rz|rm|rp}.ftz{.sat}?.f32.{u8|s8|u16|s16|u32|s32|u64|s64}",
     "cvt.{rn|rz|rm|rp}.bf16.{u16|s16|u32|s32|u64|s64}",
-    "cvt.{rn|rz|rm|rp}.{f16.bf16|bf16.f16}",
+    "cvt{.rn|.rz|.rm|.rp}?.{f16.bf16|bf16.f16}",
     "cvt.{rni|rzi|rmi|rpi}{.ftz}?{.sat}?.{u8|s8|u16|s16|u32|s32|u64|s64}.{f16|f32|f64}",
     "cvt.{rni|rzi|rmi|rpi}.{u16|s16|u32|s32|u64|s64}.bf16",
     "cvt.{rni|rzi|rmi|rpi}{.ftz}?{.sat}?.f32.f32",
