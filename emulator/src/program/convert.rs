@@ -247,7 +247,11 @@ impl Conversion {
             least >= low && greatest <= high
         };
         let tiny = |t: Type| !t.is_float() && t.bytes() == 1;
-        if (sat && contained) || (sat && to == Type::Bf16) || (to == Type::Bf16 && tiny(from)) || (from == Type::Bf16 && tiny(to)) {
+        if (sat && contained)
+            || (sat && to == Type::Bf16)
+            || (to == Type::Bf16 && tiny(from))
+            || (from == Type::Bf16 && tiny(to))
+        {
             return None;
         }
         let half = matches!(to, Type::F16 | Type::Bf16) && from == Type::F32;
