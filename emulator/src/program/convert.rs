@@ -247,8 +247,7 @@ impl Conversion {
             least >= low && greatest <= high
         };
         let tiny = |t: Type| !t.is_float() && t.bytes() == 1;
-        if (sat && contained)
-            || (sat && to == Type::Bf16)
+        if sat && (contained || to == Type::Bf16)
             || (to == Type::Bf16 && tiny(from))
             || (from == Type::Bf16 && tiny(to))
         {
