@@ -71,7 +71,7 @@ fn on_every_schedule(name: &str, case: &Case, judge: impl Fn(&Report) -> Result<
         let report = emulator::run(&program, &case.launch, &options);
         assert!(report.is_clean(), "{name}, seed {seed:?}: {:#?}{:#?}", report.findings, report.incomplete);
         // Roles of attention change their registers twice, and their warpgroup does not meet in between.
-        // Releases of Triton before 3.6 leave out a constant of descriptors.
+        // Triton left out a constant of descriptors up to 3.5.
         let known = |code: &str| match code {
             "same-value-written-twice" | "setmaxnreg-unordered" => true,
             "matrix-descriptor" => OLDER.contains(&name),
