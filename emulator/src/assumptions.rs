@@ -61,6 +61,12 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "A long block-scaled MMA and, right behind it, a copy of other scale factors to the same columns, many times.",
     ),
     assume(
+        "descriptor-without-constant",
+        "A matrix descriptor of tcgen05 with 0b000 in bits 46–48 is read as one with 0b001; it gets a note.",
+        "The ISA gives the constant 0b001, and does not say what another value does. Triton wrote 0b000 up to release 3.5 (2025), whose kernels run on B200s.",
+        "An MMA with each of the eight values, on the device.",
+    ),
+    assume(
         "f16-accumulator-upper-half",
         "With an FP16 accumulator, the upper half of each 32-bit cell of tensor memory becomes zero.",
         "The ISA does not say what the unused half holds.",

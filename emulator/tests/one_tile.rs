@@ -322,8 +322,19 @@ fn illegal_shape() {
 
 #[test]
 fn hopper_descriptor() {
-    let text = TEXT.replace("0x4000404000000000", "0x4000004000000000");
+    let text = TEXT.replace("0x4000404000000000", "0x4000804000000000");
     expect(&text, "matrix-descriptor", "tcgen05.mma", "in bits 46–48");
+}
+
+/// Assumption `descriptor-without-constant`.
+#[test]
+fn a_descriptor_without_its_constant_is_a_note() {
+    let report = run(&TEXT.replace("0x4000404000000000", "0x4000004000000000"), None);
+    assert!(report.is_clean(), "{:#?}", report.findings);
+    assert_eq!(wrong(&report), 0);
+    let notes: Vec<_> = report.notes.iter().map(|d| d.code).collect();
+    assert_eq!(notes, ["matrix-descriptor"], "{:#?}", report.notes);
+    assert!(report.notes[0].title.contains("0b000"), "{:#?}", report.notes);
 }
 
 /// Hardware was seen to ignore the two warp bits of the lane, the ISA leaves the result undefined: a note.

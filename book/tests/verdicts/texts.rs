@@ -18,7 +18,7 @@ const TEXTS: &[(&str, &str, u8, Changes)] = &[
     ("tensor-core.md", "swizzle code 0", 1, &[(DESCRIPTOR, "0x0000404000000000")]),
     ("tensor-core.md", "swizzle code 4", 1, &[(DESCRIPTOR, "0x8000404000000000")]),
     ("tensor-core.md", "a stride-dimension offset of 512", 1, &[(DESCRIPTOR, "0x4000402000000000")]),
-    ("tensor-core.md", "the constant in bits 46 to 48", 1, &[(DESCRIPTOR, "0x4000004000000000")]),
+    ("tensor-core.md", "another constant in bits 46 to 48", 1, &[(DESCRIPTOR, "0x4000804000000000")]),
     ("tensor-core.md", "swizzle code 3", 1, &[(DESCRIPTOR, "0x6000404000000000")]),
     ("tensor-core.md", "N = 264", 1, &[(INSTRUCTION, "0x08420010")]),
     ("tensor-core.md", "N = 64", 1, &[(INSTRUCTION, "0x08100010")]),

@@ -82,7 +82,7 @@ pub struct Chip<'a> {
     pub running: Vec<Running<'a>>,
     pub rates: Rates,
     /// Clusters that have ended and whose memory no other has yet.
-    pub ended: Vec<Box<Cluster<'a>>>,
+    pub ended: Vec<Cluster<'a>>,
     /// What all SMs did: cycles of tensor cores, bytes from and to L2, bytes from DRAM.
     pub done: [u64; 3],
     /// Of clusters that have ended.
@@ -423,7 +423,7 @@ impl<'a> Chip<'a> {
         }
         let s = self.s;
         self.running.extend(self.crew.all(places, move |(group, place, before)| {
-            let cluster = Box::new(Cluster::new(&s, place, before.map(|before| *before)));
+            let cluster = Box::new(Cluster::new(&s, place, before));
             Running { cluster, index: place.index, group, progress: Progress::Until(place.start) }
         }));
     }

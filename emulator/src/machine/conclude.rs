@@ -43,7 +43,7 @@ impl<'a> Chip<'a> {
         self.printed_beyond += cluster.printed_beyond;
         self.findings.push((running.index, std::mem::take(&mut cluster.findings)));
         cluster.global = Arc::default();
-        self.ended.push(cluster);
+        self.ended.push(*cluster);
     }
 
     pub fn report(mut self, completed: bool) -> Report {
@@ -60,7 +60,7 @@ impl<'a> Chip<'a> {
         }
         let timing_only = self.s.options.timing_only;
         self.crew.all(std::mem::take(&mut self.ended), move |cluster| {
-            let Cluster { ctas, warps, .. } = *cluster;
+            let Cluster { ctas, warps, .. } = cluster;
             if !timing_only {
                 Room::keep(Cluster::room(ctas, warps));
             }

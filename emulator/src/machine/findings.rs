@@ -235,6 +235,11 @@ impl Findings {
         other.list.into_iter().for_each(|diagnostic| self.add(diagnostic));
     }
 
+    /// Whether there is a note of this code.
+    pub fn has_note(&self, code: &str) -> bool {
+        self.list.iter().any(|d| d.severity == Severity::Note && d.code == code)
+    }
+
     /// Nothing but notes.
     pub fn is_empty(&self) -> bool {
         self.list.iter().all(|d| d.severity == Severity::Note)

@@ -1,5 +1,7 @@
 //! The shared-memory matrix descriptor of `tcgen05`, and where it says that an operand's elements lie.
 
+use super::cluster::Cluster;
+use crate::diagnostic::Severity;
 use crate::tensor_map::Swizzle;
 
 /// What is wrong with a descriptor: what was found, and what is allowed.
@@ -58,6 +60,30 @@ pub struct SharedDescriptor {
     pub elements: Elements,
 }
 
+/// Whether bits 46–48 are zero, as in Hopper's descriptors: read like the others (assumption `descriptor-without-constant`).
+fn lacks_constant(bits: u64) -> bool {
+    bits >> 46 & 7 == 0
+}
+
+impl Cluster<'_> {
+    /// What is said of a descriptor of `which` that is read, but not written as the ISA has it: once, for a kernel writes all of its own alike.
+    pub fn note_descriptor(&mut self, site: u32, which: &str, bits: u64) {
+        if !lacks_constant(bits) || self.findings.has_note("matrix-descriptor") {
+            return;
+        }
+        let mut note = self.problem(
+            "matrix-descriptor",
+            site,
+            format!("the matrix descriptor of {which}, {bits:#018x}, has 0b000 in bits 46–48"),
+            "Blackwell's descriptors hold the constant 0b001 there, Hopper's do not (PTX ISA 9.7.16.4.1). Triton wrote 0b000 up to release \
+             3.5, whose kernels run on B200s: it is read all the same.",
+            "Add 1 << 46 to the descriptor.".into(),
+        );
+        note.severity = Severity::Note;
+        self.findings.add(note);
+    }
+}
+
 impl SharedDescriptor {
     pub fn decode(bits: u64, elements: Elements) -> Result<SharedDescriptor, BadDescriptor> {
         let field = |low: u32, width: u32| (bits >> low & ((1 << width) - 1)) as u32;
@@ -74,7 +100,7 @@ impl SharedDescriptor {
                 ));
             }
         };
-        if field(46, 3) != 0b001 {
+        if field(46, 3) != 0b001 && !lacks_constant(bits) {
             return Err((
                 format!("the matrix descriptor {bits:#018x} has {:#05b} in bits 46–48", field(46, 3)),
                 "Blackwell descriptors hold the constant 0b001 there; Hopper's do not".into(),

@@ -250,6 +250,15 @@ impl Mbarrier {
         Ok(())
     }
 
+    /// What the clocks say of a phase that one arrival alone completed, without any bytes: who knew of all phases before it and arrives so knows
+    /// that it is complete, without a wait. Compilers release the stages of a ring so before they start it.
+    pub fn completed_alone(&self, phase: u64, known: u32) -> Option<u32> {
+        let epoch = self.next_epoch() - 1;
+        let alone = self.phase == phase + 1 && self.previous.len() == 1;
+        let bytes = !self.traffic_before.announced.is_empty() || !self.traffic_before.brought.is_empty();
+        (alone && !bytes && known + 1 == epoch).then_some(epoch)
+    }
+
     /// The current phase takes so many arrivals more. `Err`: more than it can.
     pub fn raise_pending(&mut self, count: u32) -> Result<(), ()> {
         if i64::from(self.pending) + i64::from(count) > LIMIT {

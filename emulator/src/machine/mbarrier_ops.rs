@@ -342,6 +342,10 @@ impl Cluster<'_> {
                     let stop = self.behind_a_wait_that_passed_early(w, before, site, stop);
                     self.behind_no_wait(w, before, site, stop)
                 })?;
+                let (b, hb) = (&self.barriers[barrier as usize], &mut self.warps[w].views.hb);
+                if let Some(complete) = b.completed_alone(phase, hb.get(b.actor)) {
+                    hb.raise(b.actor, complete);
+                }
             }
             if who.count_ones() > 1 {
                 self.check_split(at, barrier, phase, pending, who);

@@ -85,6 +85,10 @@ impl Cluster<'_> {
             }
             (true, address) => Source::Tensor(address as u32 & 0xffff),
         };
+        self.note_descriptor(site, "B", inputs.b);
+        if let (false, bits) = inputs.a {
+            self.note_descriptor(site, "A", bits);
+        }
         let (first, column) = (inputs.d >> 16, inputs.d & 0xffff);
         let columns = Layout::of(i.m, group.len(), first).columns(i.n);
         // 16 lanes of each quarter may be the first or the last ones of it (PTX ISA 9.7.16.10.5).

@@ -66,7 +66,7 @@ fn sources(inst: &Inst) -> Option<(Vec<Reg>, usize)> {
     };
     let free = match (inst.facts.bits, &inst.op) {
         (Bits::Mixed, _) => return None,
-        (Bits::Each, _) => all.len(),
+        (Bits::Each | Bits::Parts(_), _) => all.len(),
         (Bits::Moved, Op::Insert { .. }) => 2,
         (Bits::Moved, _) => 1,
     };
@@ -76,6 +76,12 @@ fn sources(inst: &Inst) -> Option<(Vec<Reg>, usize)> {
 /// The low bits.
 fn low(bits: u8) -> u64 {
     if bits >= 64 { u64::MAX } else { (1 << bits) - 1 }
+}
+
+/// All bits of the parts in which any is set.
+fn whole_parts(set: u64, bits: u8) -> u64 {
+    let parts = (0..64).step_by(bits.into()).map(|from| low(bits) << from);
+    parts.filter(|part| set & part != 0).fold(0, |all, part| all | part)
 }
 
 /// The lanes in which any bit is set.
@@ -153,6 +159,10 @@ impl Registers {
     fn bits_that_vary(&self, inst: &Inst) -> Option<L64> {
         let (sources, free) = sources(inst)?;
         let lacks: Vec<L64> = sources.iter().map(|&reg| self.lacks(reg)).collect();
+        if let Bits::Parts(bits) = inst.facts.bits {
+            let all: L64 = std::array::from_fn(|lane| lacks.iter().fold(0, |all, lacks| all | lacks[lane]));
+            return Some(all.map(|lacks| whole_parts(lacks, bits)));
+        }
         let values: Vec<L64> =
             sources.iter().map(|&reg| std::array::from_fn(|lane| self.lane(reg, lane) as u64)).collect();
         let varied: Vec<usize> = (0..free).filter(|&n| any(&lacks[n]) != 0).collect();

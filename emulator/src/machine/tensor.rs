@@ -74,7 +74,11 @@ impl TensorMemory {
     pub fn forget(&mut self) {
         for lane in self.lines.as_chunks_mut::<{ (COLUMNS / 16) as usize }>().0 {
             let slots = lane.as_chunks_mut::<{ (SLOT / 16) as usize }>().0;
-            slots.iter_mut().zip(&self.used).filter(|slot| *slot.1).for_each(|(cells, _)| cells.fill(Line([u32::MAX; 16])));
+            slots
+                .iter_mut()
+                .zip(&self.used)
+                .filter(|slot| *slot.1)
+                .for_each(|(cells, _)| cells.fill(Line([u32::MAX; 16])));
         }
         self.defined.fill(0);
         self.origins.fill(0);

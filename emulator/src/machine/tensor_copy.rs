@@ -110,6 +110,7 @@ impl Cluster<'_> {
             let help = format!("Allowed: {allowed}.");
             Some(Box::new(self.problem("matrix-descriptor", site, found, SOURCE_RULE, help)))
         })?;
+        self.note_descriptor(site, "the source", descriptor);
         let column = self.check_destination(site, group, op, address)?;
         let columns = Self::copy_columns(op);
 

@@ -167,7 +167,10 @@ mod tests {
             })
         }));
         let panic = outcome.expect_err("one panics");
-        assert_eq!(panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied()), Some("seven"));
+        assert_eq!(
+            panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied()),
+            Some("seven")
+        );
         assert_eq!(done.into_inner().unwrap(), 19);
     }
 }

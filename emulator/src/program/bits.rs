@@ -10,6 +10,8 @@ pub enum Bits {
     Each,
     /// Each bit is one of the first source, or a constant: the other sources say which.
     Moved,
+    /// Each part of so many bits depends on that part of each source.
+    Parts(u8),
 }
 
 impl Bits {
@@ -21,6 +23,11 @@ impl Bits {
         match parts[..] {
             ["and" | "or" | "xor" | "not" | "lop3", "b16" | "b32" | "b64"] => Bits::Each,
             ["mov", _] | ["shl" | "shr" | "bfe", _] | ["bfi", _] => Bits::Moved,
+            ["add" | "sub" | "mul" | "fma" | "min" | "max" | "neg" | "abs", .., ty] => match ty {
+                "f32x2" => Bits::Parts(32),
+                "f16x2" | "bf16x2" => Bits::Parts(16),
+                _ => Bits::Mixed,
+            },
             ["cvt", to, from] if integer(to) && integer(from) => Bits::Moved,
             _ => Bits::Mixed,
         }
@@ -40,6 +47,10 @@ mod tests {
             ("cvt.u32.u16 %r1, %h2;", Bits::Moved),
             ("cvt.sat.u8.u32 %r1, %r2;", Bits::Mixed),
             ("cvt.f32.bf16 %f1, %h2;", Bits::Mixed),
+            ("fma.rn.ftz.f32x2 %rd1, %rd2, %rd3, %rd4;", Bits::Parts(32)),
+            ("max.NaN.bf16x2 %r1, %r2, %r3;", Bits::Parts(16)),
+            ("max.NaN.bf16 %h1, %h2, %h3;", Bits::Mixed),
+            ("cvt.rn.satfinite.e4m3x2.f16x2 %h1, %r2;", Bits::Mixed),
             ("and.pred %p1, %p2, %p3;", Bits::Mixed),
             ("lop3.or.b32 %r1|%p1, %r2, %r3, %r4, 0xea, %p2;", Bits::Mixed),
             ("add.u32 %r1, %r2, %r3;", Bits::Mixed),

@@ -78,7 +78,9 @@ impl Lowering {
         let back = self.return_to.replace(end as u32);
         self.calls.push(function.name.clone());
         self.scopes.push(HashMap::new());
+        self.condition_code = None;
         self.statements(text, module, body, errors);
+        self.condition_code = None;
         self.calls.pop();
         self.return_to = back;
         self.scopes.truncate(1);

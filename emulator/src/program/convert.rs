@@ -234,7 +234,10 @@ impl Conversion {
             (false, false) => rounding.is_none() && !ftz,
             (true, false) => to_whole,
             (false, true) => rounding.is_some() && !to_whole && rounding != Some(Rounding::Away),
-            (true, true) if to == from => to_whole,
+            // Only `.ftz` and `.sat` do anything.
+            (true, true) if to == from => to_whole || rounding.is_none(),
+            // Between FP16 and BF16 ptxas takes none as `.rn`, which Triton 3.4 writes.
+            (true, true) if narrows && to.bytes() == from.bytes() => !to_whole,
             (true, true) if narrows => rounding.is_some() && !to_whole,
             (true, true) => rounding.is_none(),
         };
@@ -244,7 +247,10 @@ impl Conversion {
             least >= low && greatest <= high
         };
         let tiny = |t: Type| !t.is_float() && t.bytes() == 1;
-        if (sat && contained) || (to == Type::Bf16 && tiny(from)) || (from == Type::Bf16 && tiny(to)) {
+        if sat && (contained || to == Type::Bf16)
+            || (to == Type::Bf16 && tiny(from))
+            || (from == Type::Bf16 && tiny(to))
+        {
             return None;
         }
         let half = matches!(to, Type::F16 | Type::Bf16) && from == Type::F32;

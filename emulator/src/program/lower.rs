@@ -58,6 +58,8 @@ pub(super) struct Lowering {
     pub dynamic_align: u32,
     /// The `cta_group` that the kernel's first tcgen05 instruction with one had.
     cta_group: Option<u32>,
+    /// The condition code of sums of several registers, once one uses it.
+    pub condition_code: Option<Reg>,
     /// The module's `.version`.
     pub version: (u32, u32),
     /// The functions whose bodies are being put in place of their calls.
@@ -172,6 +174,7 @@ fn entry(
         constants: HashMap::new(),
         dynamic_align: 16,
         cta_group: None,
+        condition_code: None,
         calls: Vec::new(),
         return_to: None,
     };

@@ -161,9 +161,13 @@ pub fn convert(mods: &[&str], to: &str, from: &str) -> Option<Alu> {
                 ("f32", _) => lanes!(B32 |a: u32, b: u32| {
                     $format.nearest(f(a).into(), $relu) << $bits | $format.nearest(f(b).into(), $relu)
                 }),
-                ("f16x2", _) if $bits == 8 && $format.nan.is_some() => lanes!(U32 |a: u32| {
+                ("f16x2", _) => lanes!(U32 |a: u32| {
                     let (high, low) = halves(a);
                     $format.nearest(high, $relu) << $bits | $format.nearest(low, $relu)
+                }),
+                ("bf16x2", _) => lanes!(U32 |a: u32| {
+                    let (high, low) = (f(a & 0xffff_0000), f(a << 16));
+                    $format.nearest(high.into(), $relu) << $bits | $format.nearest(low.into(), $relu)
                 }),
                 (_, "f16x2") => lanes!(U32 |a: u32| {
                     half_of($format.value(a >> $bits), $relu) << 16 | half_of($format.value(a), $relu)

@@ -1,6 +1,6 @@
 //! Arithmetic of FP16 and BF16, alone and in pairs, of pairs of FP32, and the approximate functions.
 
-use super::lanes::{bits, bits_z, f, lanes, z};
+use super::lanes::{bits, bits_z, d, f, lanes, of_operands, z};
 use super::op::Alu;
 use half::{bf16, f16};
 
@@ -9,6 +9,7 @@ pub fn alu(base: &str, mods: &[&str], ty: &str) -> Option<Alu> {
     match ty {
         "f32x2" => return pairs(base, mods),
         "f32" => return approximate(base, mods),
+        "f64" => return approximate64(base, mods),
         _ => {}
     }
     // FP16 may flush subnormals: on the way in, and on the way out.
@@ -254,6 +255,31 @@ fn approximate(base: &str, mods: &[&str]) -> Option<Alu> {
         ("rsqrt", ["approx"]) => lanes!(U32 | a | bits(wide(f(a), |x| 1.0 / x.sqrt()))),
         ("rsqrt", ["approx", "ftz"]) => lanes!(U32 | a | bits_z(wide(z(a), |x| 1.0 / x.sqrt()))),
         ("tanh", ["approx"]) => lanes!(U32 | a | bits(wide(f(a), f64::tanh))),
+        _ => return None,
+    })
+}
+
+/// `rcp.approx.ftz.f64` and `rsqrt.approx.ftz.f64` look at the upper 32 bits, and give so many (PTX ISA, rcp.approx.ftz.f64); `rsqrt.approx.f64`
+/// is a whole function. See [`approximate`].
+fn approximate64(base: &str, mods: &[&str]) -> Option<Alu> {
+    const UPPER: u64 = 0xffff_ffff << 32;
+    fn upper(bits: u64, of: fn(f64) -> f64) -> u64 {
+        let x = f64::from_bits(bits & UPPER);
+        let y = of(if x.is_subnormal() { 0f64.copysign(x) } else { x });
+        match y {
+            _ if y.is_nan() => 0x7fff_ffff << 32,
+            _ if y.is_subnormal() => 0f64.copysign(y).to_bits(),
+            // An infinity stays one: its fraction is zero.
+            _ => (y.to_bits() + (1 << 31)) & UPPER,
+        }
+    }
+    fn root(x: f64) -> f64 {
+        1.0 / x.sqrt()
+    }
+    Some(match (base, mods) {
+        ("rcp", ["approx", "ftz"]) => lanes!(U64 | a | upper(a, |x| 1.0 / x)),
+        ("rsqrt", ["approx", "ftz"]) => lanes!(U64 | a | upper(a, root)),
+        ("rsqrt", ["approx"]) => lanes!(U64 | a | of_operands(root(d(a)), &[a])),
         _ => return None,
     })
 }

@@ -198,14 +198,11 @@ impl Examiner {
                 }
             }
             What::Arrive { barrier, count, bytes } => {
-                self.counts(
-                    n,
-                    step.site,
-                    barrier,
-                    (count, bytes.into()),
-                    &clock,
-                    Arrival { place: Some(place), together: None },
-                );
+                let arrival = Arrival { place: Some(place), together: None };
+                let alone = self.counts(n, step.site, barrier, (count, bytes.into()), &clock, arrival);
+                if let Some((at, complete)) = alone {
+                    clock.raise(at, complete);
+                }
             }
             What::Wait { barrier, parity } => self.wait(n, step.site, (barrier, parity), &mut clock, place),
             What::Issue { tells, commit } => {
@@ -359,9 +356,17 @@ impl Examiner {
         (*at, *arrived)
     }
 
-    /// Something counts for an mbarrier's current phase.
-    fn counts(&mut self, n: u32, site: u32, barrier: u32, (count, bytes): (u32, i64), clock: &Clock, arrival: Arrival) {
-        let Some(b) = self.barriers.get_mut(&barrier) else { return };
+    /// Something counts for an mbarrier's current phase. If it alone completes it: where clocks count the phases, and what they say then.
+    fn counts(
+        &mut self,
+        n: u32,
+        site: u32,
+        barrier: u32,
+        (count, bytes): (u32, i64),
+        clock: &Clock,
+        arrival: Arrival,
+    ) -> Option<(usize, u32)> {
+        let b = self.barriers.get_mut(&barrier)?;
         let phase = b.phase;
         let known = clock.get(b.at);
         b.pending = b.pending.saturating_sub(count);
@@ -380,6 +385,8 @@ impl Examiner {
         if count > 0 {
             b.arrivals.join(clock);
         }
+        let alone = b.counted.len() == 1 && (b.pending, b.bytes, bytes) == (0, 0, 0) && known == phase + 1;
+        let alone = alone.then_some((b.at, phase + 2));
         let mut doubts: SmallVec<[(u32, u32, Why); 2]> = SmallVec::new();
         if known == 0 {
             doubts.push((n, site, Why::BeforeInit { barrier }));
@@ -415,6 +422,7 @@ impl Examiner {
         for (step, site, why) in doubts {
             self.doubt(step, site, why);
         }
+        alone
     }
 
     /// A wait for the phase of this parity that lies behind those the waiter knows to be complete.

@@ -357,3 +357,36 @@ fn a_commit_arrives_at_all_its_ctas_at_once() {
     let (Verdict::Refuted(_, doubts) | Verdict::Doubtful(doubts)) = verdict else { panic!("{verdict:?}") };
     assert!(doubts.iter().all(|d| matches!(d.why, Why::CountsEarly { phase: 1, .. })), "{doubts:#?}");
 }
+
+/// The stage is made free by an arrival before the roles begin; the producer then waits for parity 0 first. Who met the arriving thread behind
+/// that knows that phase 0 is complete.
+#[test]
+fn a_ring_that_begins_with_an_arrival_is_proved() {
+    let mut record = Record::new(false);
+    let mut add = |warp: usize, what| {
+        let all = matches!(what, What::Named { .. } | What::NamedPassed { .. } | What::Exit);
+        record.add(warp, if all { u32::MAX } else { 1 }, warp as u32 * 100, what)
+    };
+    add(CONSUMER, What::Init { barrier: FULL, count: 1 });
+    add(CONSUMER, What::Init { barrier: EMPTY, count: 1 });
+    add(CONSUMER, What::Arrive { barrier: EMPTY, count: 1, bytes: 0 });
+    for warp in [PRODUCER, CONSUMER] {
+        add(warp, What::Named { cta: 0, id: 0, expected: None });
+    }
+    add(PRODUCER, What::NamedDone { cta: 0, id: 0 });
+    for warp in [PRODUCER, CONSUMER] {
+        add(warp, What::NamedPassed { cta: 0, id: 0 });
+    }
+    for lap in 0..4 {
+        // The first lap's stage is free: the wait for it comes behind the lap, as in a loop whose last statement it is.
+        add(PRODUCER, What::Arrive { barrier: FULL, count: 1, bytes: 0 });
+        add(CONSUMER, What::Wait { barrier: FULL, parity: lap & 1 });
+        add(CONSUMER, What::Arrive { barrier: EMPTY, count: 1, bytes: 0 });
+        add(PRODUCER, What::Wait { barrier: EMPTY, parity: lap & 1 ^ 1 });
+    }
+    for warp in [PRODUCER, CONSUMER] {
+        add(warp, What::Exit);
+    }
+    let verdict = judge(&record, &SHAPE);
+    assert!(matches!(verdict, Verdict::Proved), "{verdict:#?}");
+}

@@ -1,6 +1,7 @@
 """Compiles kernels of this folder: `python3 compile.py NAME...` writes NAME.ptx and NAME.json of each spec in the sources.
 
-It needs no GPU: `pip install triton==3.9.0`. A source has one `SPEC` (named as its file) or several `SPECS`.
+It needs no GPU: `pip install triton==3.9.0`. A source has one `SPEC` (named as its file) or several `SPECS`. Those of `older.py` name the release
+that each is for.
 """
 import importlib.util
 import json
@@ -19,6 +20,7 @@ from triton.compiler import ASTSource
 from triton.experimental.gluon._runtime import GluonASTSource
 
 HERE = Path(__file__).resolve().parent
+RELEASE = "3.9.0"
 # Types of elements as case.rs has them; a buffer whose bytes mean something else names that as its `format`.
 FORMATS = dict(fp16="f16", bf16="bf16", fp32="f32", fp8e4nv="e4m3", fp8e5="e5m2")
 # What Triton's metadata calls a type of elements, and what the driver's enumeration does.
@@ -29,13 +31,15 @@ SWIZZLES = ["none", "32B", "64B", "128B"]
 def specs():
     """Name, kernel and spec of all kernels of the folder."""
     for file in sorted(HERE.glob("*.py")):
-        if file.name == "compile.py":
+        if file.name == "compile.py" or (file.name == "older.py") == (triton.__version__ == RELEASE):
             continue
         module_spec = importlib.util.spec_from_file_location(file.stem, file)
         module = importlib.util.module_from_spec(module_spec)
         sys.modules[file.stem] = module
         module_spec.loader.exec_module(module)
         for name, spec in getattr(module, "SPECS", None) and module.SPECS.items() or [(file.stem, module.SPEC)]:
+            if spec.get("release", RELEASE) != triton.__version__:
+                continue
             yield name, getattr(module, spec.get("kernel", name)), spec
 
 
@@ -94,8 +98,10 @@ def parameters(spec, metadata):
     scratch = metadata.global_scratch_size
     params.append(dict(kind="pointer", buffer="scratch", meaning="Triton global scratch") if scratch else
                   dict(kind="null_pointer", meaning="Triton global scratch: null when global_scratch_size is 0"))
-    assert metadata.profile_scratch_size == 0
-    params.append(dict(kind="null_pointer", meaning="Triton profile scratch: null when profile_scratch_size is 0"))
+    # Triton 3.4 has no such parameter.
+    if hasattr(metadata, "profile_scratch_size"):
+        assert metadata.profile_scratch_size == 0
+        params.append(dict(kind="null_pointer", meaning="Triton profile scratch: null when profile_scratch_size is 0"))
     return params, maps
 
 
@@ -132,5 +138,5 @@ if __name__ == "__main__":
     known = {name: rest for name, *rest in specs()}
     for name in sys.argv[1:]:
         if name not in known:
-            sys.exit(f"`{name}` is no kernel of this folder. There are: {', '.join(sorted(known))}.")
+            sys.exit(f"`{name}` is no kernel of this folder for Triton {triton.__version__}. There are: {', '.join(sorted(known))}.")
         compile_one(name, *known[name])

@@ -54,6 +54,11 @@ const GEMMS: &[Gemm] = &[
     Gemm { name: "reduced", ..WHOLE },
     Gemm { name: "last_block", ..WHOLE },
     Gemm { name: "stream_k", ..WHOLE },
+    Gemm { name: "sums_fp16", ..WHOLE },
+    Gemm { name: "four_ctas", ..WHOLE },
+    Gemm { name: "roles_halves", ..WHOLE },
+    Gemm { name: "descriptors_34", ..WHOLE },
+    Gemm { name: "roles_35", ..WHOLE },
 ];
 
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -226,5 +231,10 @@ kernels!(
     split_k,
     reduced,
     last_block,
-    stream_k
+    stream_k,
+    sums_fp16,
+    four_ctas,
+    roles_halves,
+    descriptors_34,
+    roles_35
 );

@@ -51,6 +51,9 @@ fn between_halves() -> Vec<Row> {
     let mut rows = vec![
         op("cvt.rn.f16.bf16", 'h', &[('h', 0x3f81)], 0x3c08),
         op("cvt.rn.bf16.f16", 'h', &[('h', 0x3e00)], 0x3fc0),
+        // Without a rounding it is to nearest: 1 + 3·2^-8 lies between 1 + 2^-7 and 1 + 2·2^-7, and goes to the even one.
+        op("cvt.bf16.f16", 'h', &[('h', 0x3c0c)], 0x3f82),
+        op("cvt.f16.bf16", 'h', &[('h', 0x3300)], 0),
     ];
     // 2^-25 is half of the least FP16 number; 1 + 2^-10 lies an eighth of a step above 1 in BF16.
     for (way, least, minus, one) in
@@ -192,6 +195,18 @@ fn whole() -> Vec<Row> {
         op("cvt.rpi.ftz.f32.f32", 'f', &[('f', 1)], 0),
         op("cvt.rni.sat.f32.f32", 'f', &[('f', 0x4020_0000)], 0x3f80_0000),
         op("cvt.rni.sat.f16.f16", 'h', &[('h', 0x4100)], 0x3c00),
+        // Without a rounding to whole numbers a type becomes itself, cut off or flushed.
+        op("cvt.sat.f32.f32", 'f', &[('f', 0x4020_0000)], 0x3f80_0000),
+        op("cvt.sat.f32.f32", 'f', &[('f', 0xbf80_0000)], 0),
+        op("cvt.sat.f32.f32", 'f', &[('f', 0x3ec0_0000)], 0x3ec0_0000),
+        op("cvt.ftz.f32.f32", 'f', &[('f', 0x8000_0001)], 0x8000_0000),
+        op("cvt.ftz.sat.f32.f32", 'f', &[('f', 1)], 0),
+        op("cvt.f32.f32", 'f', &[('f', 1)], 1),
+        op("cvt.sat.f16.f16", 'h', &[('h', 0x4100)], 0x3c00),
+        op("cvt.f16.f16", 'h', &[('h', 0x4100)], 0x4100),
+        op("cvt.bf16.bf16", 'h', &[('h', 0x4020)], 0x4020),
+        op("cvt.sat.f64.f64", 'e', &[('e', 0x4004 << 48)], 0x3ff0 << 48),
+        op("cvt.f64.f64", 'e', &[('e', 0x4004 << 48)], 0x4004 << 48),
     ]);
     rows
 }

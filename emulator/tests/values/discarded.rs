@@ -76,8 +76,24 @@ fn fragments() -> Vec<Row> {
     ]
 }
 
+/// Halves of pairs that hold no value, as LLVM leaves them where it makes one pair of single numbers: the other halves do.
+fn halves() -> Vec<Row> {
+    let pair = "mov.b32 %r1, 0x3f800000; mov.b64 %d1, {%r1, %r2}; mov.b64 %d2, {%r1, %r1};";
+    vec![
+        one(
+            &format!("{pair} add.f32x2 %d3, %d1, %d2; add.f32x2 %d3, %d2, %d3; mov.b64 {{%r0, %r3}}, %d3;"),
+            0x4040_0000,
+        ),
+        one(&format!("{pair} fma.rn.f32x2 %d3, %d1, %d2, %d2; mov.b64 {{%r0, %r3}}, %d3;"), 0x4000_0000),
+        one(
+            "mov.b16 %h1, 0x3c00; mov.b32 %r1, {%h2, %h1}; add.f16x2 %r2, %r1, %r1; mov.b32 {%h3, %h4}, %r2; cvt.u32.u16 %r0, %h4;",
+            0x4000,
+        ),
+    ]
+}
+
 pub fn rows() -> Vec<Row> {
-    [lanes(), predicates(), memory(), fragments()].concat()
+    [lanes(), predicates(), memory(), fragments(), halves()].concat()
 }
 
 #[test]

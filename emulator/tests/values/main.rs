@@ -9,6 +9,7 @@ mod ptxas;
 mod async_store;
 mod atomics;
 mod barriers;
+mod carries;
 mod clusters;
 mod comparisons;
 mod control;
@@ -48,6 +49,7 @@ const TABLES: &[fn() -> Vec<Row>] = &[
     async_store::rows,
     atomics::rows,
     barriers::rows,
+    carries::rows,
     clusters::rows,
     comparisons::rows,
     control::rows,

@@ -67,7 +67,21 @@ fn to_narrow() -> Vec<Row> {
         op("cvt.rn.satfinite.e5m2x2.f16x2", 'h', &[('r', 0x7bff_0001)], 0x7b00),
         op("cvt.rn.satfinite.relu.e4m3x2.f16x2", 'h', &[('r', 0x5f00_be00)], 0x7e00),
         op("cvt.rn.satfinite.relu.e5m2x2.f16x2", 'h', &[('r', 0xfc00_3c00)], 0x003c),
+        // BF16: 448 and −1.5; minus infinity and a NaN; 2^127 and 1.
+        op("cvt.rn.satfinite.e4m3x2.bf16x2", 'h', &[('r', 0x43e0_bfc0)], 0x7ebc),
+        op("cvt.rn.satfinite.e4m3x2.bf16x2", 'h', &[('r', 0xff80_7fc0)], 0xfe7f),
+        op("cvt.rn.satfinite.e5m2x2.bf16x2", 'h', &[('r', 0x7f00_3f80)], 0x7b3c),
+        op("cvt.rn.satfinite.relu.e4m3x2.bf16x2", 'h', &[('r', 0x43e0_bfc0)], 0x7e00),
+        op("cvt.rn.satfinite.relu.e5m2x2.bf16x2", 'h', &[('r', 0xbf80_3f80)], 0x003c),
     ]);
+    // 1 and −1, of FP16 and of BF16.
+    for (ty, class, one, minus) in [("e2m3x2", 'h', 0x08, 0x28), ("e3m2x2", 'h', 0x0c, 0x2c), ("e2m1x2", 'b', 2, 10)] {
+        let bits = if class == 'b' { 4 } else { 8 };
+        for (from, pair) in [("f16x2", 0x3c00_bc00), ("bf16x2", 0x3f80_bf80)] {
+            rows.push(op(&format!("cvt.rn.satfinite.{ty}.{from}"), class, &[('r', pair)], one << bits | minus));
+            rows.push(op(&format!("cvt.rn.satfinite.relu.{ty}.{from}"), class, &[('r', pair)], one << bits));
+        }
+    }
     rows
 }
 

@@ -3,6 +3,7 @@
 mod arithmetic;
 mod async_store;
 mod bulk;
+mod carry;
 mod control;
 mod derived;
 mod exists;
@@ -71,6 +72,7 @@ pub(super) fn decode(l: &mut Lowering, inst: &Instruction) -> Result<Decoded, Ba
     let (base, mods) = (parts[0], &parts[1..]);
     let o = Operands { opcode: &inst.opcode, list: &inst.operands };
     let families = [
+        carry::decode,
         arithmetic::decode,
         derived::decode,
         policy::decode,

@@ -88,7 +88,7 @@ impl Want {
 const ALIKE: &[&str] = &[
     "add", "sub", "mul", "mad", "fma", "div", "rem", "neg", "abs", "min", "max", "rcp", "sqrt", "rsqrt", "ex2", "lg2",
     "sin", "cos", "tanh", "and", "or", "xor", "not", "brev", "mov", "lop3", "sad", "cnot", "copysign", "mul24",
-    "mad24", "dp4a", "dp2a",
+    "mad24", "dp4a", "dp2a", "addc", "subc", "madc",
 ];
 
 /// What an operand of an instruction takes.

@@ -1,0 +1,57 @@
+"""GEMMs for other releases of Triton than the rest: `compile.py` takes this source, and no other, where it runs with one of them."""
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def descriptors(a_desc, b_desc, d_desc, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    row = tl.program_id(0) * BM
+    col = tl.program_id(1) * BN
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        acc = tl.dot(a_desc.load([row, k]), b_desc.load([col, k]).T, acc)
+    d_desc.store([row, col], acc.to(tl.float16))
+
+
+@triton.jit
+def roles(a_ptr, b_ptr, d_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    a_desc = tl.make_tensor_descriptor(a_ptr, [M, K], [K, 1], [BM, BK])
+    b_desc = tl.make_tensor_descriptor(b_ptr, [N, K], [K, 1], [BN, BK])
+    d_desc = tl.make_tensor_descriptor(d_ptr, [M, N], [N, 1], [BM, BN])
+    across = tl.cdiv(N, BN)
+    for tile in tl.range(tl.program_id(0), tl.cdiv(M, BM) * across, tl.num_programs(0), flatten=True, warp_specialize=True):
+        row = tile // across * BM
+        col = tile % across * BN
+        acc = tl.zeros((BM, BN), tl.float32)
+        for k in range(0, tl.cdiv(K, BK)):
+            acc = tl.dot(a_desc.load([row, k * BK]), b_desc.load([col, k * BK]).T, acc)
+        d_desc.store([row, col], acc.to(tl.float16))
+
+
+def spec(kernel, release, summary, m, n, k, grid, args, **options):
+    matrix = lambda shape, role: dict(dtype="fp16", shape=shape, role=role)
+    return dict(
+        kernel=kernel, release=release, summary=summary, M=m, N=n, K=k, grid=grid, computes="D = A * B^T, all row-major, accumulation in f32",
+        buffers=dict(A=matrix([m, k], "input"), B=matrix([n, k], "input"), D=matrix([m, n], "output")), args=args, **options)
+
+
+def integer(name, value):
+    return dict(name=name, kind="int", value=value, div16=True)
+
+
+def blocks(bm, bn, bk):
+    return [dict(name=name, kind="constexpr", value=value) for name, value in dict(BM=bm, BN=bn, BK=bk).items()]
+
+
+def desc(name, of, block):
+    return dict(name=name, kind="desc", buffer=of, block=block)
+
+
+SPECS = dict(
+    descriptors_34=spec("descriptors", "3.4.0", "two warpgroups, four stages; descriptors without their constant", 256, 256, 256, (2, 1, 1),
+                        [desc("a_desc", "A", [128, 64]), desc("b_desc", "B", [256, 64]), desc("d_desc", "D", [128, 256]), integer("K", 256)] +
+                        blocks(128, 256, 64), num_warps=8, num_stages=4),
+    roles_35=spec("roles", "3.5.1", "persistent, warp-specialised, flattened; stages released before the roles begin", 400, 208, 272, (3, 1, 1),
+                  [dict(name=f"{name.lower()}_ptr", kind="ptr", buffer=name) for name in "ABD"] +
+                  [integer("M", 400), integer("N", 208), integer("K", 272)] + blocks(128, 64, 64)),
+)
