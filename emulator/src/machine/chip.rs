@@ -30,8 +30,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Cycles of a window. Short where clusters talk to each other, since an answer takes until the end of the window; where they only
-/// share bandwidth, windows become longer, each four times the one before: up to `LONG`, and beyond that as long as shares stay as they
-/// are. What a cluster holds fits into a core's caches, and what all of them hold does not, so that each window begins with misses.
+/// share bandwidth, windows become longer, each up to four times the one before: up to `LONG`, and beyond that as long as shares stay as they
+/// are and limit nobody. What a cluster holds fits into a core's caches, and what all of them hold does not, so that each window begins with misses.
 const SHORT: u64 = 512;
 const LONG: u64 = 4096;
 const LONGEST: u64 = 16384;
@@ -188,11 +188,16 @@ impl<'a> Chip<'a> {
             let window = self.window;
             end = times.min().unwrap_or(end).max(end).saturating_add(window);
             self.run_window(end - 1);
-            let (rates, clusters) = (self.rates, self.begun);
+            let (rates, clusters, before) = (self.rates, self.begun, self.done);
             let answered = self.settle(window, end);
-            let steady = self.rates.close_to(&rates) && self.begun == clusters;
-            let longest = if steady && self.longest == LONG { LONGEST } else { self.longest };
-            self.window = (4 * window).min(longest);
+            let steady = self.begun == clusters && self.rates.close_to(&rates) && self.has_bandwidth_left(before, window);
+            // CTAs of one SM leave each other what they left over in the window before: that changes with whatever they do.
+            let (longest, growth) = match self.room {
+                1 if steady && self.longest == LONG => (LONGEST, 4),
+                1 => (self.longest, 4),
+                _ => (self.longest, 2),
+            };
+            self.window = (growth * window).min(longest);
             if self.stuck(answered) || self.running.iter().any(|r| r.progress == Progress::Stopped) {
                 completed = false;
                 break;

@@ -38,6 +38,13 @@ impl Chip<'_> {
         Rates { l2: movers * RATE_BYTES / l2_bytes_per_cycle, dram, ..self.rates }
     }
 
+    /// Whether a quarter of the chip's bandwidth was left over in a window that began with so much done.
+    pub fn has_bandwidth_left(&self, before: [u64; 3], window: u64) -> bool {
+        let Costs { l2_bytes_per_cycle, dram_bytes_per_cycle, .. } = *self.s.costs;
+        let moved = [1, 2].map(|n| self.done[n] - before[n]);
+        moved.iter().zip([l2_bytes_per_cycle, dram_bytes_per_cycle]).all(|(moved, rate)| 4 * moved <= 3 * rate * window)
+    }
+
     /// All tensor cores together had so many cycles of work in a window: the busier they are, the more power they take, and the
     /// longer MMAs last.
     pub fn heat(&mut self, tensor_cores: u64, window: u64) {

@@ -40,7 +40,7 @@ fn undefined_values_keep_their_origin_in_shared_memory() {
                | ^^^^^^^^^^^^^^^^^^^^^^^^^^ a register is stored here that nothing has written
             ...
             20 | @%p1 st.global.u32 [%rd0], 1;
-               | ----------------------------- the guard predicate is undefined here
+               | ----------------------------- the guard predicate, `%p1`, is undefined here
                |
                = rule: Registers and memory hold unknown values until they are written (for memory, PTX ISA 8.2.6).
                = try: Write the value on every path that leads here.
