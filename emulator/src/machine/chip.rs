@@ -190,7 +190,8 @@ impl<'a> Chip<'a> {
             self.run_window(end - 1);
             let (rates, clusters, before) = (self.rates, self.begun, self.done);
             let answered = self.settle(window, end);
-            let steady = self.begun == clusters && self.rates.close_to(&rates) && self.has_bandwidth_left(before, window);
+            let steady =
+                self.begun == clusters && self.rates.close_to(&rates) && self.has_bandwidth_left(before, window);
             // CTAs of one SM leave each other what they left over in the window before: that changes with whatever they do.
             let (longest, growth) = match self.room {
                 1 if steady && self.longest == LONG => (LONGEST, 4),
