@@ -30,8 +30,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Cycles of a window. Short where clusters talk to each other, since an answer takes until the end of the window; where they only
-/// share bandwidth, windows become longer, each up to four times the one before: up to `LONG`, and beyond that as long as shares stay as they
-/// are and limit nobody. What a cluster holds fits into a core's caches, and what all of them hold does not, so that each window begins with misses.
+/// share bandwidth, windows become longer, each up to four times the one before: up to `LONG`, and beyond that, up to `LONGEST`, as
+/// long as shares stay as they are and limit nobody. What a cluster holds fits into a core's caches, and what all of them hold does
+/// not, so that each window begins with misses.
 const SHORT: u64 = 512;
 const LONG: u64 = 4096;
 const LONGEST: u64 = 16384;

@@ -150,6 +150,7 @@ pub struct Cluster<'a> {
     pub waiting: Vec<usize>,
     /// Memory for what copies read, used again.
     pub spare_data: Vec<Memory>,
+    /// The same for where accesses lead.
     pub spare_targets: Vec<(usize, super::resolve::Target)>,
     /// Answers of cluster launch control on their way.
     pub responses: Vec<super::launch_control::Response>,

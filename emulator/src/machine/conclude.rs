@@ -3,8 +3,8 @@
 use super::chip::{Chip, Running};
 use super::cluster::Cluster;
 use super::findings::Findings;
-use super::room::Room;
 use super::schedule::Progress;
+use super::spare::Spare;
 use super::statements::Statements;
 use crate::Values;
 use crate::diagnostic::Label;
@@ -62,7 +62,7 @@ impl<'a> Chip<'a> {
         self.crew.all(std::mem::take(&mut self.ended), move |cluster| {
             let Cluster { ctas, warps, .. } = cluster;
             if !timing_only {
-                Room::keep(Cluster::room(ctas, warps));
+                Spare::keep(Cluster::spare(ctas, warps));
             }
         });
         let usage = self.usage();

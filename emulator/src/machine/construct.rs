@@ -5,8 +5,8 @@ use super::cluster::{Cluster, Place, Shared, mix};
 use super::findings::Findings;
 use super::outbox::Outbox;
 use super::registers::Registers;
-use super::room::Room;
 use super::share::Rates;
+use super::spare::Spare;
 use super::state::{ActorKind, Cta, Engines, NamedBarrier, Origin};
 use super::tracker::Tracker;
 use super::values::Blank;
@@ -128,15 +128,15 @@ impl<'a> Cluster<'a> {
             (cluster.spare_data, cluster.lines) = (before.spare_data, before.lines);
             cluster.wgmma_scratch = before.wgmma_scratch;
             cluster.batches = before.batches.emptied();
-            left = Cluster::room(before.ctas, before.warps);
+            left = Cluster::spare(before.ctas, before.warps);
         }
         let [cx, cy, cz] = cluster.extent();
         cluster.scopes.matter = kernel.scopes && cx * cy * cz > 1 && !timing_only;
         for rank in 0..cx * cy * cz {
             let inner = [rank % cx, rank / cx % cy, rank / (cx * cy)];
-            let Room { shared, tensor, registers } = match timing_only {
-                true => Room { shared: Memory::zeros(window as usize), ..Room::default() },
-                false => Room::take(left.pop(), window as usize),
+            let Spare { shared, tensor, registers } = match timing_only {
+                true => Spare { shared: Memory::zeros(window as usize), ..Spare::default() },
+                false => Spare::take(left.pop(), window as usize),
             };
             cluster.ctas.push(Cta {
                 id: std::array::from_fn(|n| first[n] + inner[n]),
@@ -171,15 +171,15 @@ impl<'a> Cluster<'a> {
         cluster
     }
 
-    /// The room that its CTAs leave.
-    pub fn room(ctas: Vec<Cta>, warps: Vec<Warp>) -> Vec<Room> {
-        let mut rooms: Vec<Room> = (ctas.into_iter())
-            .map(|cta| Room { shared: cta.shared, tensor: cta.tensor, registers: Vec::new() })
+    /// The memory that its CTAs leave.
+    pub fn spare(ctas: Vec<Cta>, warps: Vec<Warp>) -> Vec<Spare> {
+        let mut left: Vec<Spare> = (ctas.into_iter())
+            .map(|cta| Spare { shared: cta.shared, tensor: cta.tensor, registers: Vec::new() })
             .collect();
         for warp in warps {
-            rooms[warp.cta].registers.push(warp.registers);
+            left[warp.cta].registers.push(warp.registers);
         }
-        rooms
+        left
     }
 
     fn add_warps(&mut self, cta: usize, threads: u32, start: u64, mut left: Vec<Registers>) {

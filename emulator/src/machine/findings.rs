@@ -97,7 +97,7 @@ const FOLLOWS: &[Follows] = &[
         Then::Behind,
     ),
     // A phase that is too early leaves bytes to the next ones: those are told by their copies, where what was announced is no longer known.
-    Follows(&["phase-completed-early"], &["phase-completed-early"], names_copies_alone, Then::Dropped),
+    Follows(&[TOO_EARLY], &[TOO_EARLY], names_copies_alone, Then::Dropped),
     // A piece of a tile was not written anew where its store races.
     Follows(&["swizzle-mismatch"], &["race-shared"], has_both_places, Then::Behind),
     // Who does not wait at the cluster's barrier does not know what was done before it.
@@ -291,7 +291,7 @@ impl Findings {
             "mbarrier-bytes" => end.labels.iter().any(|label| has_line(early, label)),
             _ => false,
         };
-        let is_early = |d: &Diagnostic| d.code == "phase-completed-early";
+        let is_early = |d: &Diagnostic| d.code == TOO_EARLY;
         let pairs = (0..self.list.len()).filter(|&early| is_early(&self.list[early])).find_map(|early| {
             let end = self.list.iter().position(|end| belongs(&self.list[early], end))?;
             Some((early, end))

@@ -73,15 +73,15 @@ impl<'a> Crew<'a> {
     fn work(&self, thread: usize) {
         let mut queue = self.queue();
         while !queue.over {
-            queue = match queue.next(thread) {
-                Some(job) => self.finish(queue, job),
-                None => self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner),
-            };
+            queue = self.turn(queue, thread);
         }
     }
 
-    /// Does a job, while the queue is free for others.
-    fn finish<'q>(&'q self, queue: MutexGuard<'q, Queue<'a>>, job: Job<'a>) -> MutexGuard<'q, Queue<'a>> {
+    /// Does the next job, while the queue is free for others, or waits until something has changed.
+    fn turn<'q>(&'q self, mut queue: MutexGuard<'q, Queue<'a>>, thread: usize) -> MutexGuard<'q, Queue<'a>> {
+        let Some(job) = queue.next(thread) else {
+            return self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        };
         drop(queue);
         let outcome = catch_unwind(AssertUnwindSafe(job));
         let mut queue = self.queue();
@@ -101,14 +101,11 @@ impl<'a> Crew<'a> {
             return items.into_iter().map(work).collect();
         }
         let (work, results) = (Arc::new(work), Arc::new(Mutex::new(Vec::with_capacity(items.len()))));
-        let results_of = |results: &Mutex<Vec<(usize, T)>>| {
-            std::mem::take(&mut *results.lock().unwrap_or_else(PoisonError::into_inner))
-        };
         let mut queue = self.queue();
+        let threads = queue.waiting.len();
         queue.open += items.len();
         for (n, item) in items.into_iter().enumerate() {
             let (work, results) = (work.clone(), results.clone());
-            let threads = queue.waiting.len();
             queue.waiting[n % threads].push_back(Box::new(move || {
                 let result = work(item);
                 results.lock().unwrap_or_else(PoisonError::into_inner).push((n, result));
@@ -116,17 +113,14 @@ impl<'a> Crew<'a> {
         }
         self.changed.notify_all();
         while queue.open > 0 {
-            queue = match queue.next(0) {
-                Some(job) => self.finish(queue, job),
-                None => self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner),
-            };
+            queue = self.turn(queue, 0);
         }
         if let Some(panic) = queue.panic.take() {
             drop(queue);
             resume_unwind(panic);
         }
         drop(queue);
-        let mut done = results_of(&results);
+        let mut done = std::mem::take(&mut *results.lock().unwrap_or_else(PoisonError::into_inner));
         done.sort_unstable_by_key(|&(n, _)| n);
         done.into_iter().map(|(_, result)| result).collect()
     }

@@ -10,26 +10,26 @@ use std::sync::{Mutex, PoisonError};
 const MOST: usize = 96 << 20;
 
 /// What was left by launches that have ended.
-static KEPT: Mutex<Vec<Room>> = Mutex::new(Vec::new());
+static KEPT: Mutex<Vec<Spare>> = Mutex::new(Vec::new());
 
 /// A CTA's memory and the registers of its warps.
 #[derive(Debug, Default)]
-pub struct Room {
+pub struct Spare {
     pub shared: Memory,
     pub tensor: TensorMemory,
     pub registers: Vec<Registers>,
 }
 
-impl Room {
-    /// Room that is like new, for a CTA with so much shared memory.
-    pub fn take(left: Option<Room>, shared_bytes: usize) -> Room {
+impl Spare {
+    /// Like new, for a CTA with so much shared memory.
+    pub fn take(left: Option<Spare>, shared_bytes: usize) -> Spare {
         let left = left.or_else(|| KEPT.lock().unwrap_or_else(PoisonError::into_inner).pop());
-        let Some(mut room) = left else {
-            return Room { shared: Memory::undefined(shared_bytes), ..Room::default() };
+        let Some(mut spare) = left else {
+            return Spare { shared: Memory::undefined(shared_bytes), ..Spare::default() };
         };
-        room.shared.forget(shared_bytes);
-        room.tensor.forget();
-        room
+        spare.shared.forget(shared_bytes);
+        spare.tensor.forget();
+        spare
     }
 
     fn bytes(&self) -> usize {
@@ -37,16 +37,16 @@ impl Room {
         self.shared.bytes.capacity() + TensorMemory::BYTES + registers
     }
 
-    /// Leaves room for later launches, as far as there may be so much of it.
-    pub fn keep(left: Vec<Room>) {
+    /// Leaves it for later launches, as far as there may be so much.
+    pub fn keep(left: Vec<Spare>) {
         let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut bytes: usize = kept.iter().map(Room::bytes).sum();
-        for room in left {
-            bytes += room.bytes();
+        let mut bytes: usize = kept.iter().map(Spare::bytes).sum();
+        for spare in left {
+            bytes += spare.bytes();
             if bytes > MOST {
                 return;
             }
-            kept.push(room);
+            kept.push(spare);
         }
     }
 }
