@@ -1,6 +1,7 @@
 //! What one `tcgen05.mma` or `wgmma.mma_async` computes.
 
-use crate::machine::product::{Factors, Product, Strip};
+use crate::machine::batch::with_factors;
+use crate::machine::product::{Product, Strip};
 use crate::machine::{simd, tiles};
 
 /// How the tensor core's arithmetic is computed.
@@ -148,16 +149,18 @@ impl MmaStep {
         let (a, b) = (a.as_chunks().0, b.as_chunks().0);
         let a: Vec<_> = (0..steps).map(|step| &a[step * m..(step + 1) * m]).collect();
         let b: Vec<_> = (0..steps).map(|step| &b[step * n..(step + 1) * n]).collect();
-        simd::run(Product {
-            numerics,
-            step: *self,
-            a: &a,
-            b: &b,
-            strips: &strips,
-            factors: &mut Factors::default(),
-            same_b: false,
-            tiles: if in_tiles { tiles::of(numerics, self) } else { None },
-            cells: d,
+        with_factors(|factors| {
+            simd::run(Product {
+                numerics,
+                step: *self,
+                a: &a,
+                b: &b,
+                strips: &strips,
+                factors,
+                same_b: false,
+                tiles: if in_tiles { tiles::of(numerics, self) } else { None },
+                cells: d,
+            });
         });
         Ok(())
     }

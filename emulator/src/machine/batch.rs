@@ -31,6 +31,11 @@ thread_local! {
     static SPARE: RefCell<Vec<Operands>> = const { RefCell::new(Vec::new()) };
 }
 
+/// Does it in the memory for operands made ready that this thread has.
+pub fn with_factors(work: impl FnOnce(&mut Factors)) {
+    FACTORS.with_borrow_mut(work);
+}
+
 /// Memory to read operands into.
 pub fn spare_operands() -> Operands {
     SPARE.with_borrow_mut(Vec::pop).unwrap_or_default()
@@ -258,7 +263,7 @@ impl Batches {
             let strips: Vec<Strip> = (parts.iter())
                 .map(|(first, rows)| Strip { rows, columns: *first as usize..(*first + run) as usize })
                 .collect();
-            FACTORS.with_borrow_mut(|factors| {
+            with_factors(|factors| {
                 simd::run(kinds::Product {
                     numerics,
                     precision: Precision::FULL,
@@ -301,7 +306,7 @@ impl Batches {
         for (place, cta) in ctas[first..first + count].iter_mut().enumerate() {
             let known = self.parts_of(&batch.accumulator, place);
             let parts = &self.parts[known].2;
-            FACTORS.with_borrow_mut(|factors| batch.compute(numerics, place, parts, factors, cta.as_mut()));
+            with_factors(|factors| batch.compute(numerics, place, parts, factors, cta.as_mut()));
         }
         batch.steps.into_iter().for_each(let_go);
     }

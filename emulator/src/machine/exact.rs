@@ -2,9 +2,10 @@
 //! [`Numerics::Exact`](crate::Numerics::Exact). [`one`] is the rule as it stands there; [`strip`] does the same for many
 //! columns at once, and hands `one` what does not fit its shortcuts.
 
-use super::product::{Factors, Panel, Strip, d_values, read_cells, round_f16, write_cells};
+use super::product::{Blocks, Factors, Pair, Panel, Strip, d_values, read_cells, round_f16, write_cells};
 use super::simd::{Lanes, PAIR, WIDTH};
 use crate::numerics::MmaStep;
+use smallvec::SmallVec;
 
 /// Fractional bits that a term keeps, counted from the largest exponent.
 pub const FRACTION: i32 = 25;
@@ -167,25 +168,27 @@ pub fn strip<L: Lanes, const E: usize>(
     factors: &Factors,
     bits: (&[Elements], &[Elements]),
     strip: &Strip,
-    panel: usize,
+    pair: usize,
     cells: &mut [u32],
 ) {
     let (columns, steps) = (strip.columns.len(), bits.0.len());
-    for at in (0..columns).step_by(PAIR) {
-        let panel = panel + at / WIDTH;
+    let all = strip.blocks::<E>();
+    for (at, pair) in (0..columns).step_by(PAIR).zip(pair..) {
         let width = (columns - at).min(PAIR);
         let block = |n: usize| Block {
             step: if n == 0 { first } else { further },
             a: &factors.a[n..],
             a_exponents: &factors.a_exponents[n..],
             steps,
-            b: [&factors.b[panel * steps + n], &factors.b[(panel + 1) * steps + n]],
-            b_exponents: &factors.b_exponents[panel / 2 * steps + n],
+            b: &factors.b[pair * steps + n],
+            b_exponents: &factors.b_exponents[pair * steps + n],
             at,
             width,
             bits: (bits.0[n], &bits.1[n][strip.columns.start + at..]),
         };
-        let (whole, rest) = if width == PAIR { strip.rows.as_chunks::<E>() } else { (&[][..], strip.rows) };
+        let few = || Blocks { whole: SmallVec::new(), rest: strip.rows.iter().collect() };
+        let few = (width < PAIR).then(few);
+        let Blocks { whole, rest } = few.as_ref().unwrap_or(&all);
         // All steps of some rows, whose cells stay in the first-level cache; two blocks in turns, since the next step of one waits
         // for its last.
         for two in whole.chunks(2) {
@@ -200,7 +203,7 @@ pub fn strip<L: Lanes, const E: usize>(
                 }
             }
         }
-        for row in rest {
+        for &row in rest {
             let row = std::array::from_ref(row);
             for n in 0..steps {
                 if first.d_f32 {
@@ -216,11 +219,11 @@ pub fn strip<L: Lanes, const E: usize>(
 /// Two vectors of columns of B, or fewer columns, and all rows of A.
 struct Block<'a> {
     step: &'a MmaStep,
-    /// Of the step's rows, each so many steps behind the one before.
-    a: &'a [[f32; 16]],
-    a_exponents: &'a [[u32; 16]],
+    /// The step's panels, each so many steps behind the one before.
+    a: &'a [Panel<f32>],
+    a_exponents: &'a [Panel<u32>],
     steps: usize,
-    b: [&'a Panel<f32>; 2],
+    b: &'a Pair<f32>,
     b_exponents: &'a Panel<i16, PAIR>,
     /// Where its columns begin in a row of cells, and how many there are.
     at: usize,
@@ -229,7 +232,7 @@ struct Block<'a> {
 }
 
 impl Block<'_> {
-    /// E rows of D: in FP32 or in FP16, of WHOLE vectors or not. What is out of bounds for it, it hands to [`slow`].
+    /// E rows of D, side by side in a panel of A: in FP32 or in FP16, of WHOLE vectors or not. What is out of bounds for it, it hands to [`slow`].
     #[inline(always)]
     fn run<L: Lanes, const E: usize, const D32: bool, const WHOLE: bool>(
         &self,
@@ -240,10 +243,12 @@ impl Block<'_> {
         let step = &MmaStep { d_f32: D32, ..*self.step };
         let lowest = (2 * ZERO_FACTOR) as u16;
         let mut exponents = [L::splat_shorts(u32::from(lowest) << 16 | u32::from(lowest)); E];
-        for (k, b) in self.b_exponents.iter().enumerate() {
-            let b = L::load_shorts(&b.0);
+        // The rows' place in a panel; remainders, so that loops need no checks.
+        let (panel, part) = (rows[0].0 / WIDTH * self.steps, rows[0].0 / E % (WIDTH / E));
+        for (a, b) in self.a_exponents[panel].iter().zip(self.b_exponents) {
+            let (a, b): (&[u32; E], _) = (&a.0.as_chunks().0[part], L::load_shorts(&b.0));
             for i in 0..E {
-                let a = L::splat_shorts(self.a_exponents[rows[i].0 * self.steps][k]);
+                let a = L::splat_shorts(a[i]);
                 exponents[i] = L::max_shorts(exponents[i], L::add_shorts(a, b));
             }
         }
@@ -266,10 +271,10 @@ impl Block<'_> {
         // In units of 2^(top − 25), every term is below 2^27, and the conversion to an integer cuts it off. The products
         // together are below 16 · 2047² · 2^5 < 2^31.
         let mut sums = [[zero; 2]; E];
-        for k in 0..16 {
-            let b = [L::load_floats(&self.b[0][k].0), L::load_floats(&self.b[1][k].0)];
+        for (a, b) in self.a[panel].iter().zip(self.b) {
+            let (a, b): (&[f32; E], _) = (&a.0.as_chunks().0[part], [L::load_floats(&b[0].0), L::load_floats(&b[1].0)]);
             for i in 0..E {
-                let a = L::splat_float(self.a[rows[i].0 * self.steps][k]);
+                let a = L::splat_float(a[i]);
                 for c in 0..2 {
                     sums[i][c] = L::add(sums[i][c], L::truncate(L::mul(L::mul(a, b[c]), scales[i][c])));
                 }

@@ -45,10 +45,10 @@ impl Work for Product<'_> {
         let Product { descriptor: i, accumulate, scale, strips, factors, cells, .. } = self;
         let steps = steps(i.kind);
         let step = MmaStep { d_f32: i.d == Accumulator::F32, accumulate, scale, ..MmaStep::default() };
-        let mut panel = 0;
+        let mut pair = 0;
         for strip in strips {
-            fast::<L, R, C>(&step, factors, 0..steps, steps, strip, panel, cells);
-            panel += strip.panels();
+            fast::<L, R, C>(&step, factors, 0..steps, steps, strip, pair, cells);
+            pair += strip.pairs();
         }
     }
 }
@@ -65,26 +65,28 @@ impl Product<'_> {
         let (i, steps, height) = (self.descriptor, steps(self.descriptor.kind), self.a.len());
         let mut fits = true;
         let Factors { a, b, .. } = &mut *self.factors;
-        a.resize(steps * height, [0.0; 16]);
+        a.clear();
+        a.resize(height.div_ceil(WIDTH) * steps, [Line([0.0; WIDTH]); 16]);
         let decode = Decoder::new(i.kind, i.a, i.negate_a);
         for (n, row) in self.a.iter().enumerate() {
             let mut values = decode.row(row);
             fits &= scaled(i, &mut values, self.scales.a.get(n));
-            for (step, values) in values.as_chunks::<STEP>().0.iter().take(steps).enumerate() {
-                a[n * steps + step] = *values;
+            let panel = &mut a[n / WIDTH * steps..][..steps];
+            for (k, &value) in values.iter().enumerate().take(steps * STEP) {
+                panel[k / STEP][k % STEP].0[n % WIDTH] = value;
             }
         }
-        let panels: usize = self.strips.iter().map(Strip::panels).sum();
-        b.resize(panels * steps, [Line([0.0; WIDTH]); 16]);
+        let pairs: usize = self.strips.iter().map(Strip::pairs).sum();
+        b.clear();
+        b.resize(pairs * steps, [[Line([0.0; WIDTH]); 2]; 16]);
         let decode = Decoder::new(i.kind, i.b, i.negate_b);
         for (panel, columns) in self.strips.iter().flat_map(Strip::split).enumerate() {
-            let panel = &mut b[panel * steps..(panel + 1) * steps];
-            panel.iter_mut().for_each(|panel| *panel = [Line([0.0; WIDTH]); 16]);
+            let pair = &mut b[panel / 2 * steps..][..steps];
             for (place, n) in columns.enumerate() {
                 let mut values = decode.row(&self.b[n]);
                 fits &= scaled(i, &mut values, self.scales.b.get(n));
                 for (k, &value) in values.iter().enumerate().take(steps * STEP) {
-                    panel[k / STEP][k % STEP].0[place] = value;
+                    pair[k / STEP][k % STEP][panel % 2].0[place] = value;
                 }
             }
         }

@@ -16,7 +16,7 @@ mod accumulators;
 mod async_copy;
 mod async_store;
 mod atomics;
-mod batch;
+pub(crate) mod batch;
 mod bounding_box;
 mod boxes;
 mod bulk;

@@ -4,6 +4,7 @@ use super::exact;
 use super::simd::{Lanes, PAIR, Tiles, WIDTH, Work, prefetch};
 use super::tiles;
 use crate::numerics::{MmaStep, Numerics};
+use smallvec::SmallVec;
 use std::ops::Range;
 
 /// Columns of B, and where their results lie in some rows: (row of A, cell of the first column).
@@ -12,10 +13,39 @@ pub struct Strip<'a> {
     pub columns: Range<usize>,
 }
 
-impl Strip<'_> {
-    /// Panels come in pairs; the second of the last may have no columns at all.
+/// A row of D: its row of A, and its first cell.
+type Row = (usize, usize);
+
+impl<'a> Strip<'a> {
+    /// Panels of columns come in pairs; the second of the last may have no columns at all.
+    pub fn pairs(&self) -> usize {
+        self.columns.len().div_ceil(PAIR)
+    }
+
     pub fn panels(&self) -> usize {
-        self.columns.len().div_ceil(PAIR) * 2
+        2 * self.pairs()
+    }
+
+    /// Rows side by side in a panel of A, R at a time, and all others.
+    #[inline(always)]
+    pub fn blocks<const R: usize>(&self) -> Blocks<'a, R> {
+        let mut blocks = Blocks { whole: SmallVec::new(), rest: SmallVec::new() };
+        let mut rows = self.rows;
+        while let Some((row, others)) = rows.split_first() {
+            match rows.split_first_chunk::<R>() {
+                Some((block, behind))
+                    if row.0.is_multiple_of(R) && block.iter().zip(row.0..).all(|(r, n)| r.0 == n) =>
+                {
+                    blocks.whole.push(block);
+                    rows = behind;
+                }
+                _ => {
+                    blocks.rest.push(row);
+                    rows = others;
+                }
+            }
+        }
+        blocks
     }
 
     /// The columns of each panel.
@@ -28,8 +58,16 @@ impl Strip<'_> {
     }
 }
 
-/// A vector's columns of B: one k after the other. Columns beyond the strip's last are zero.
+/// What [`Strip::blocks`] finds.
+pub struct Blocks<'a, const R: usize> {
+    pub whole: SmallVec<[&'a [Row; R]; 32]>,
+    pub rest: SmallVec<[&'a Row; 16]>,
+}
+
+/// Of a step's A sixteen rows, of its B a vector's columns: one k after the other. Beyond the last row or column are zeros.
 pub type Panel<T, const W: usize = WIDTH> = [Line<[T; W]>; 16];
+/// Two panels of B side by side.
+pub type Pair<T> = [[Line<[T; WIDTH]>; 2]; 16];
 
 /// A cache line: a vector that would lie across two takes twice as long to read.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -39,14 +77,14 @@ pub struct Line<T>(pub T);
 /// Operands in the form that the loops read. Kept from one product to the next, for its memory.
 #[derive(Debug, Default)]
 pub struct Factors {
-    /// Values, signs as negated. Of A: all steps of one row after the other. (All rows of one step after the other would lie a
-    /// multiple of 4 KiB apart, in the same few sets of a first-level cache.)
-    pub a: Vec<[f32; 16]>,
-    /// Of B: the panels of all strips, all steps of one after the other.
-    pub b: Vec<Panel<f32>>,
-    /// Exponents as [`exact::exponent`] gives them, in the same order: of A twice in the halves of a word, of B for two
-    /// panels together. [`Numerics::Fast`] has no use for them.
-    pub a_exponents: Vec<[u32; 16]>,
+    /// Values, signs as negated: of A all steps of a panel one after the other, then those of the next. A loop over k finds the rows of a
+    /// block in one cache line.
+    pub a: Vec<Panel<f32>>,
+    /// The same of B: the pairs of all strips.
+    pub b: Vec<Pair<f32>>,
+    /// Exponents as [`exact::exponent`] gives them, in the same order, of A twice in the halves of a word. [`Numerics::Fast`] has no use
+    /// for them.
+    pub a_exponents: Vec<Panel<u32>>,
     pub b_exponents: Vec<Panel<i16, PAIR>>,
     /// In tiles.
     pub tiles: tiles::Factors,
@@ -80,24 +118,24 @@ impl Work for Product<'_> {
             self.prepare_b::<L>();
         }
         let steps = self.a.len();
-        let mut panel = 0;
+        let mut pair = 0;
         for strip in self.strips {
             match self.numerics {
                 // An FP16 accumulator is rounded after each MMA.
                 Numerics::Fast if !self.step.d_f32 && steps > 1 => {
                     for n in 0..steps {
-                        fast::<L, R, C>(&self.step_of(n), self.factors, n..n + 1, steps, strip, panel, self.cells);
+                        fast::<L, R, C>(&self.step_of(n), self.factors, n..n + 1, steps, strip, pair, self.cells);
                     }
                 }
                 Numerics::Fast => {
-                    fast::<L, R, C>(&self.step, self.factors, 0..steps, steps, strip, panel, self.cells);
+                    fast::<L, R, C>(&self.step, self.factors, 0..steps, steps, strip, pair, self.cells);
                 }
                 Numerics::Exact => {
                     let what = [self.step_of(0), self.step_of(1)];
-                    exact::strip::<L, E>(&what, self.factors, (self.a, self.b), strip, panel, self.cells);
+                    exact::strip::<L, E>(&what, self.factors, (self.a, self.b), strip, pair, self.cells);
                 }
             }
-            panel += strip.panels();
+            pair += strip.pairs();
         }
     }
 }
@@ -113,19 +151,19 @@ impl Product<'_> {
     pub fn prepare_a<L: Lanes>(&mut self) {
         let Factors { a, a_exponents, .. } = &mut *self.factors;
         let (bf, negate, steps) = (self.step.a_bf16, self.step.negate_a, self.a.len());
-        let lines: usize = self.a.iter().map(|rows| rows.len()).sum();
-        a.resize(lines, [0.0; 16]);
+        let panels = self.a.first().map_or(0, |rows| rows.len().div_ceil(WIDTH));
+        let exact = self.numerics == Numerics::Exact;
+        a.resize(panels * steps, [Line([0.0; WIDTH]); 16]);
+        a_exponents.resize(if exact { panels * steps } else { 0 }, [Line([0; WIDTH]); 16]);
         for (n, rows) in self.a.iter().enumerate() {
-            for (to, row) in a[n..].iter_mut().step_by(steps).zip(*rows) {
-                *to = L::store_floats(values::<L>(row, bf, negate));
-            }
-        }
-        if self.numerics == Numerics::Exact {
-            a_exponents.resize(lines, [0; 16]);
-            for (n, rows) in self.a.iter().enumerate() {
-                for (to, row) in a_exponents[n..].iter_mut().step_by(steps).zip(*rows) {
-                    for (to, e) in to.iter_mut().zip(exponents(row, bf)) {
-                        *to = u32::from(e as u16) << 16 | u32::from(e as u16);
+            for (panel, rows) in rows.chunks(WIDTH).enumerate() {
+                let turned = turned::<L>(rows);
+                for (Line(to), row) in a[panel * steps + n].iter_mut().zip(&turned) {
+                    *to = L::store_floats(values::<L>(row, bf, negate));
+                }
+                if exact {
+                    for (Line(to), row) in a_exponents[panel * steps + n].iter_mut().zip(&turned) {
+                        *to = exponents(row, bf).map(|e| u32::from(e as u16) << 16 | u32::from(e as u16));
                     }
                 }
             }
@@ -136,20 +174,20 @@ impl Product<'_> {
     pub fn prepare_b<L: Lanes>(&mut self) {
         let Factors { b, b_exponents, .. } = &mut *self.factors;
         let (bf, negate, steps) = (self.step.b_bf16, self.step.negate_b, self.b.len());
-        let panels: usize = self.strips.iter().map(Strip::panels).sum();
-        b.resize(panels * steps, Panel::default());
-        if self.numerics == Numerics::Exact {
-            b_exponents.resize(panels / 2 * steps, [Line([0; PAIR]); 16]);
-        }
+        let pairs: usize = self.strips.iter().map(Strip::pairs).sum();
+        let exact = self.numerics == Numerics::Exact;
+        b.resize(pairs * steps, [[Line([0.0; WIDTH]); 2]; 16]);
+        b_exponents.resize(if exact { pairs * steps } else { 0 }, [Line([0; PAIR]); 16]);
         for (panel, columns) in self.strips.iter().flat_map(Strip::split).enumerate() {
+            let (pair, half) = (panel / 2, panel % 2);
             for (n, rows) in self.b.iter().enumerate() {
                 let turned = turned::<L>(&rows[columns.clone()]);
-                for (Line(to), row) in b[panel * steps + n].iter_mut().zip(&turned) {
-                    *to = L::store_floats(values::<L>(row, bf, negate));
+                for (to, row) in b[pair * steps + n].iter_mut().zip(&turned) {
+                    to[half].0 = L::store_floats(values::<L>(row, bf, negate));
                 }
-                if self.numerics == Numerics::Exact {
-                    for (to, row) in b_exponents[panel / 2 * steps + n].iter_mut().zip(&turned) {
-                        to.0[panel % 2 * WIDTH..][..WIDTH].copy_from_slice(&exponents(row, bf));
+                if exact {
+                    for (to, row) in b_exponents[pair * steps + n].iter_mut().zip(&turned) {
+                        to.0[half * WIDTH..][..WIDTH].copy_from_slice(&exponents(row, bf));
                     }
                 }
             }
@@ -157,14 +195,14 @@ impl Product<'_> {
     }
 }
 
-/// Columns of B, one k after the other; zeros behind the last column.
+/// Rows of A or columns of B, one k after the other; zeros behind the last.
 #[inline(always)]
-pub fn turned<L: Lanes>(columns: &[[u16; 16]]) -> [[u16; WIDTH]; 16] {
-    match columns.first_chunk() {
-        Some(columns) => L::transpose(columns),
+pub fn turned<L: Lanes>(rows: &[[u16; 16]]) -> [[u16; WIDTH]; 16] {
+    match rows.first_chunk() {
+        Some(rows) => L::transpose(rows),
         None => {
             let mut padded = [[0; 16]; WIDTH];
-            padded[..columns.len()].copy_from_slice(columns);
+            padded[..rows.len()].copy_from_slice(rows);
             L::transpose(&padded)
         }
     }
@@ -195,7 +233,7 @@ fn exponents(bits: &[u16; 16], bf: bool) -> [i16; 16] {
     exponents
 }
 
-/// The steps `which`, out of so many.
+/// The steps `which`, out of so many, of a strip whose pairs begin at `pair`.
 #[allow(clippy::too_many_arguments)]
 #[inline(always)]
 pub fn fast<L: Lanes, const R: usize, const C: usize>(
@@ -204,45 +242,35 @@ pub fn fast<L: Lanes, const R: usize, const C: usize>(
     which: Range<usize>,
     steps: usize,
     strip: &Strip,
-    panel: usize,
+    pair: usize,
     cells: &mut [u32],
 ) {
     let columns = strip.columns.len();
-    let panels = |n: usize| factors.b[(panel + n) * steps..(panel + n + 1) * steps][which.clone()].as_flattened();
-    let a = Rows { all: &factors.a, steps, which: &which };
-    // Groups of whole panels first; what is left, panel by panel.
-    let groups = columns / WIDTH / C;
-    for n in 0..groups {
-        let at = n * C * WIDTH;
-        let group: [_; C] = std::array::from_fn(|c| panels(n * C + c));
-        // Rows that are left over in pairs: fewer would wait for their own sums.
-        let (whole, rest) = strip.rows.as_chunks::<R>();
-        for (rows, following) in whole.iter().zip(1..) {
-            // D comes from far away, unless it is asked for before the block that needs it; a group's last block asks for the next group's first.
-            let (next, at_next) =
-                if following < whole.len() { (&whole[following], at) } else { (&whole[0], at + C * WIDTH) };
+    let Blocks { whole, rest } = strip.blocks::<R>();
+    let a = |row: usize| factors.a[row / WIDTH * steps..][which.clone()].as_flattened();
+    for at in (0..columns).step_by(C * WIDTH) {
+        let b = factors.b[(pair + at / PAIR) * steps..][which.clone()].as_flattened();
+        let half = at % PAIR / WIDTH;
+        if columns - at <= WIDTH {
+            whole
+                .iter()
+                .for_each(|rows| block::<L, R, 1>(step, a(rows[0].0), rows, (b, half), at, columns - at, cells));
+            rest.iter().for_each(|&row| {
+                block::<L, 1, 1>(step, a(row.0), std::array::from_ref(row), (b, half), at, columns - at, cells);
+            });
+            continue;
+        }
+        let width = (columns - at).min(C * WIDTH);
+        for (n, rows) in whole.iter().enumerate() {
+            // D comes from far away, unless it is asked for before the block that needs it; the last block asks for the next columns'.
+            let (next, at_next) = whole.get(n + 1).map_or((whole[0], at + C * WIDTH), |next| (next, at));
             if step.accumulate && at_next + C * WIDTH <= columns {
                 next.iter().for_each(|(_, cell)| prefetch(&cells[cell + at_next..cell + at_next + C * WIDTH]));
             }
-            block::<L, R, C>(step, a, rows, &group, at, C * WIDTH, cells);
+            block::<L, R, C>(step, a(rows[0].0), rows, (b, half), at, width, cells);
         }
-        let (pairs, rest) = rest.as_chunks::<2>();
-        for rows in pairs {
-            block::<L, 2, C>(step, a, rows, &group, at, C * WIDTH, cells);
-        }
-        for row in rest {
-            block::<L, 1, C>(step, a, std::array::from_ref(row), &group, at, C * WIDTH, cells);
-        }
-    }
-    for n in groups * C..columns.div_ceil(WIDTH) {
-        let (at, group) = (n * WIDTH, [panels(n)]);
-        let width = (columns - at).min(WIDTH);
-        let (whole, rest) = strip.rows.as_chunks::<R>();
-        for rows in whole {
-            block::<L, R, 1>(step, a, rows, &group, at, width, cells);
-        }
-        for row in rest {
-            block::<L, 1, 1>(step, a, std::array::from_ref(row), &group, at, width, cells);
+        for &row in &rest {
+            block::<L, 1, C>(step, a(row.0), std::array::from_ref(row), (b, half), at, width, cells);
         }
     }
 }
@@ -287,38 +315,24 @@ pub fn d_bits<L: Lanes>(step: &MmaStep, sums: L::Ints) -> L::Ints {
     L::if_greater(magnitude, L::splat(0x7f80_0000), L::splat(nan), bits)
 }
 
-/// Some steps of the rows of A.
-#[derive(Clone, Copy)]
-struct Rows<'a> {
-    all: &'a [[f32; 16]],
-    /// That a row has.
-    steps: usize,
-    which: &'a Range<usize>,
-}
+/// Pairs of B, one k after the other, and which half of them a block begins with.
+type Columns<'a> = (&'a [[Line<[f32; WIDTH]>; 2]], usize);
 
-impl Rows<'_> {
-    /// One k after the other.
-    #[inline(always)]
-    fn row(&self, row: usize) -> &[f32] {
-        self.all[row * self.steps..(row + 1) * self.steps][self.which.clone()].as_flattened()
-    }
-}
-
-/// R × C vectors of D. `b` holds of each panel the same steps as `a`.
+/// R × C vectors of D, of rows that lie side by side in `a`, which holds the same steps as `b`.
 #[allow(clippy::too_many_arguments)]
 #[inline(always)]
 fn block<L: Lanes, const R: usize, const C: usize>(
     step: &MmaStep,
-    a: Rows,
-    rows: &[(usize, usize); R],
-    b: &[&[Line<[f32; WIDTH]>]; C],
+    a: &[Line<[f32; WIDTH]>],
+    rows: &[Row; R],
+    b: Columns,
     at: usize,
     columns: usize,
     cells: &mut [u32],
 ) {
     if columns == C * WIDTH && step.d_f32 && step.scale == 0 {
         let first = std::array::from_fn(|i| rows[i].1 + at);
-        return sums::<L, R, C>(a, rows, b, step.accumulate, &first, cells);
+        return sums::<L, R, C>(a, rows[0].0, b, step.accumulate, &first, cells);
     }
     // What needs care is put into FP32 first.
     let mut scratch = [[[0u32; WIDTH]; C]; R];
@@ -332,7 +346,7 @@ fn block<L: Lanes, const R: usize, const C: usize>(
         }
     }
     let first = std::array::from_fn(|i| i * C * WIDTH);
-    sums::<L, R, C>(a, rows, b, step.accumulate, &first, scratch.as_flattened_mut().as_flattened_mut());
+    sums::<L, R, C>(a, rows[0].0, b, step.accumulate, &first, scratch.as_flattened_mut().as_flattened_mut());
     for i in 0..R {
         let cells = &mut cells[rows[i].1 + at..rows[i].1 + at + columns];
         for c in 0..C {
@@ -347,9 +361,9 @@ fn block<L: Lanes, const R: usize, const C: usize>(
 /// The loops over vectors are so short that the compiler unrolls them; `held` is then in registers.
 #[inline(always)]
 fn sums<L: Lanes, const R: usize, const C: usize>(
-    a: Rows,
-    rows: &[(usize, usize); R],
-    b: &[&[Line<[f32; WIDTH]>]; C],
+    a: &[Line<[f32; WIDTH]>],
+    row: usize,
+    (b, half): Columns,
     accumulate: bool,
     first: &[usize; R],
     cells: &mut [u32],
@@ -363,17 +377,16 @@ fn sums<L: Lanes, const R: usize, const C: usize>(
             }
         }
     }
-    // One bound for all of them, so that the loop needs no checks.
-    let depth = b[0].len();
-    let a: [&[f32]; R] = std::array::from_fn(|i| &a.row(rows[i].0)[..depth]);
-    let b: [&[Line<[f32; WIDTH]>]; C] = b.map(|b| &b[..depth]);
-    for k in 0..depth {
+    // Remainders, so that the loop needs no checks.
+    let (part, half) = (row / R % (WIDTH / R), half % 2);
+    for (a, b) in a.iter().zip(b) {
+        let a: &[f32; R] = &a.0.as_chunks().0[part];
         let mut vectors = [L::splat_float(0.0); C];
         for c in 0..C {
-            vectors[c] = L::load_floats(&b[c][k].0);
+            vectors[c] = L::load_floats(&b[(half + c) % 2].0);
         }
         for i in 0..R {
-            let a = L::splat_float(a[i][k]);
+            let a = L::splat_float(a[i]);
             for c in 0..C {
                 held[i][c] = L::mul_add(a, vectors[c], held[i][c]);
             }

@@ -131,7 +131,7 @@ pub fn run<L: Lanes, const R: usize, const C: usize>(mut product: Product, mut t
                 let some = Steps { step: &step, factors, which, of: steps, columns, panel };
                 some.add::<L>(&mut tiles, strip, product.cells);
             } else {
-                fast::<L, R, C>(&step, product.factors, which, steps, strip, panel, product.cells);
+                fast::<L, R, C>(&step, product.factors, which, steps, strip, panel / 2, product.cells);
             }
         }
         panel += strip.panels();

@@ -50,7 +50,7 @@ pub const PAIR: usize = 2 * WIDTH;
 
 /// Loops over vectors.
 pub trait Work {
-    /// Does it, in blocks of sizes that suit the vectors: R × C of FP32 sums, E × 2 of exact ones.
+    /// Does it, in blocks of sizes that suit the vectors: R × C of FP32 sums, E × 2 of exact ones. R and E divide [`WIDTH`], C is 1 or 2.
     fn run<L: Lanes, const R: usize, const C: usize, const E: usize>(self);
 }
 
