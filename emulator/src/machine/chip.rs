@@ -80,6 +80,7 @@ pub struct Chip<'a> {
     pub window: u64,
     pub longest: u64,
     pub crew: Arc<Crew<'a>>,
+    /// By ascending number.
     pub running: Vec<Running<'a>>,
     pub rates: Rates,
     /// Clusters that have ended and whose memory no other has yet.
@@ -96,8 +97,8 @@ pub struct Chip<'a> {
     pub trace: Vec<(u32, Vec<Event>)>,
     pub printed: Vec<(u32, Vec<Printed>)>,
     pub printed_beyond: u64,
-    /// Actors of clusters that have ended.
-    pub parties: FxHashMap<(u32, ActorId), Party>,
+    /// Actors of clusters that have ended, by the clusters' numbers.
+    pub parties: FxHashMap<u32, Vec<(ActorId, Party)>>,
     /// Clusters that have begun, and those of them that compute values.
     pub begun: u32,
     pub computed: Vec<u32>,
@@ -271,7 +272,7 @@ impl<'a> Chip<'a> {
     }
 
     fn take_effect(&mut self, time: u64, index: u32, item: Item, end: u64) -> bool {
-        let Some(at) = self.running.iter().position(|r| r.index == index) else { return false };
+        let Some(at) = self.find(index) else { return false };
         let group = self.running[at].group;
         let same = matches!(&item, Item::Write(write) if write.changes_nothing(&self.global));
         self.outputs.see(&item, same, &self.global, &self.tracker);
@@ -352,6 +353,11 @@ impl<'a> Chip<'a> {
     /// Where a cluster begins in the grid.
     pub fn first_cta(&self, index: u32, extent: [u32; 3]) -> [u32; 3] {
         self.queue.first_cta(index.into(), extent)
+    }
+
+    /// The place of a cluster among those that run: they began in the order of their numbers.
+    pub fn find(&self, index: u32) -> Option<usize> {
+        self.running.binary_search_by_key(&index, |running| running.index).ok()
     }
 
     pub fn cluster(&mut self, at: usize) -> &mut Cluster<'a> {
@@ -443,7 +449,7 @@ impl<'a> Chip<'a> {
             return false;
         }
         let wanted = self.wanted_columns();
-        let find = |index: u32| self.running.iter().position(|r| r.index == index);
+        let find = |index: u32| self.find(index);
         let at = wanted.as_ref().and_then(|(links, ring)| {
             // The last one holds what all others wait for. What it waits for itself is the root, unless it asks for what others write.
             let holder = links.last().filter(|_| !ring).and_then(|link| find(link.holder));

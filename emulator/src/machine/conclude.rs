@@ -59,7 +59,10 @@ impl<'a> Chip<'a> {
             self.conclude(first, false);
         }
         let timing_only = self.s.options.timing_only;
-        self.crew.all(std::mem::take(&mut self.ended), move |cluster| {
+        let mut ended = std::mem::take(&mut self.ended);
+        // As they began, so that most memory goes back to the thread that had asked for it.
+        ended.sort_by_key(|cluster| cluster.index);
+        self.crew.all(ended, move |cluster| {
             let Cluster { ctas, warps, .. } = cluster;
             if !timing_only {
                 Spare::keep(Cluster::spare(ctas, warps));

@@ -32,7 +32,7 @@ impl Chip<'_> {
                 group.columns.push((index, rank, slots(column, columns)));
                 group.permits.push((index, rank));
             }
-            if let Some(at) = self.running.iter().position(|r| r.index == index) {
+            if let Some(at) = self.find(index) {
                 given.into_iter().flatten().for_each(|(_, warp)| self.cluster(at).granted(warp, column, end));
                 self.go_on(at, end);
                 granted = true;

@@ -74,6 +74,12 @@ impl Memory {
         self.mark(at, len, defined);
     }
 
+    /// Writes bytes with defined values, where none is blank. The caller has checked the bounds.
+    pub(crate) fn write(&mut self, at: usize, bytes: &[u8]) {
+        self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
+        self.mark(at, bytes.len(), true);
+    }
+
     /// Stores zeros. The caller has checked the bounds.
     pub(crate) fn zero(&mut self, at: usize, len: usize) {
         if self.has_blanks() {

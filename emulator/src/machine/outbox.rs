@@ -269,13 +269,22 @@ impl Write {
     pub fn finish(&self, global: &mut Global) {
         let mut dense = 0;
         let whole = self.blank || self.data.all_defined(0, self.data.bytes.len());
+        let plain = whole && !self.blank && self.how.is_none() && !self.data.has_blanks();
         for &runs in &self.runs {
-            global.buffers[runs.buffer].whole &= whole;
+            let buffer = &mut global.buffers[runs.buffer];
+            buffer.whole &= whole;
+            let plain = plain && !buffer.memory.has_blanks();
+            let len = runs.bytes as usize;
             for start in runs.starts() {
-                let len = runs.bytes as usize;
-                self.put(&mut global.buffers[runs.buffer].memory, start as usize, dense, len);
-                global.published.forget_range(runs.buffer, start, u64::from(runs.bytes));
+                if plain {
+                    buffer.memory.write(start as usize, &self.data.bytes[dense..dense + len]);
+                } else {
+                    self.put(&mut buffer.memory, start as usize, dense, len);
+                }
                 dense += len;
+            }
+            if !global.published.is_empty() {
+                runs.starts().for_each(|start| global.published.forget_range(runs.buffer, start, len as u64));
             }
         }
     }

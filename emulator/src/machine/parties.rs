@@ -134,11 +134,11 @@ impl Cluster<'_> {
         }
     }
 
-    /// Those of its actors that are no whole warp.
-    pub fn parts_and_engines(&self) -> impl Iterator<Item = ((u32, ActorId), Party)> {
+    /// Those of its actors that are no whole warp, by ascending number.
+    pub fn parts_and_engines(&self) -> impl Iterator<Item = (ActorId, Party)> {
         let of_global = |kind: &ActorKind| !matches!(kind, ActorKind::TensorLoads(_) | ActorKind::TensorStores(_));
         let rest = (self.warps.len()..self.actors.len()).filter(move |&n| of_global(&self.actors[n]));
-        rest.filter_map(|n| Some(((self.index, n as ActorId), self.party(n as ActorId, None)?)))
+        rest.filter_map(|n| Some((n as ActorId, self.party(n as ActorId, None)?)))
     }
 }
 
@@ -146,18 +146,20 @@ impl Chip<'_> {
     /// A cluster ends: who its actors were is asked later.
     pub fn remember_parties(&mut self, cluster: &Cluster) {
         if !self.s.options.timing_only && self.s.launch.grid.iter().product::<u32>() > 1 {
-            let room = MOST.saturating_sub(self.parties.len());
-            self.parties.extend(cluster.parts_and_engines().take(room));
+            let room = MOST.saturating_sub(self.parties.values().map(Vec::len).sum());
+            self.parties.insert(cluster.index, cluster.parts_and_engines().take(room).collect());
         }
     }
 
     /// Who made an access, in whichever cluster, running or ended.
     pub fn party(&mut self, stamp: Stamp) -> Option<Party> {
-        if let Some(at) = self.running.iter().position(|running| running.index == stamp.cluster) {
+        if let Some(at) = self.find(stamp.cluster) {
             return self.cluster(at).party(stamp.actor, Some(stamp.site));
         }
-        if let Some(known) = self.parties.get(&(stamp.cluster, stamp.actor)) {
-            return Some(*known);
+        if let Some(known) = self.parties.get(&stamp.cluster)
+            && let Ok(n) = known.binary_search_by_key(&stamp.actor, |(actor, _)| *actor)
+        {
+            return Some(known[n].1);
         }
         // A cluster begins with an actor for each of its warps, one CTA after the other.
         let launch = self.s.launch;

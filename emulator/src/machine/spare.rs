@@ -9,8 +9,8 @@ use std::sync::{Mutex, PoisonError};
 /// Bytes that are kept from one launch to the next, at most: those of a CTA on each SM of a large GPU.
 const MOST: usize = 96 << 20;
 
-/// What was left by launches that have ended.
-static KEPT: Mutex<Vec<Spare>> = Mutex::new(Vec::new());
+/// What was left by launches that have ended, and how many bytes it is.
+static KEPT: Mutex<(Vec<Spare>, usize)> = Mutex::new((Vec::new(), 0));
 
 /// A CTA's memory and the registers of its warps.
 #[derive(Debug, Default)]
@@ -23,8 +23,13 @@ pub struct Spare {
 impl Spare {
     /// Like new, for a CTA with so much shared memory.
     pub fn take(left: Option<Spare>, shared_bytes: usize) -> Spare {
-        let left = left.or_else(|| KEPT.lock().unwrap_or_else(PoisonError::into_inner).pop());
-        let Some(mut spare) = left else {
+        let kept = || {
+            let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+            let spare = kept.0.pop()?;
+            kept.1 -= spare.bytes();
+            Some(spare)
+        };
+        let Some(mut spare) = left.or_else(kept) else {
             return Spare { shared: Memory::undefined(shared_bytes), ..Spare::default() };
         };
         spare.shared.forget(shared_bytes);
@@ -39,14 +44,17 @@ impl Spare {
 
     /// Leaves it for later launches, as far as there may be so much.
     pub fn keep(left: Vec<Spare>) {
+        let left = left.into_iter().map(|spare| (spare.bytes(), spare));
+        let left: Vec<(usize, Spare)> = left.collect();
         let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut bytes: usize = kept.iter().map(Spare::bytes).sum();
-        for spare in left {
-            bytes += spare.bytes();
-            if bytes > MOST {
+        for (bytes, spare) in left {
+            if kept.1 + bytes > MOST {
+                // The lock is not held while memory is given back.
+                drop(kept);
                 return;
             }
-            kept.push(spare);
+            kept.1 += bytes;
+            kept.0.push(spare);
         }
     }
 }
