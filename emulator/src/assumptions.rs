@@ -187,6 +187,12 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "MMAs of zero operands with a subnormal D, and with one that scaling makes subnormal, on the device.",
     ),
     assume(
+        "sparsity-version-of-dense",
+        "Bit 12 of the instruction descriptor of a dense MMA of kind::mxf4 or kind::mxf4nvf4 does not count; where it is set, there is a note.",
+        "The ISA gives zero, and does not say what another value does. CuTe DSL 4.8 keeps a version of sparse MMAs there, writes 1 by default, and calls it irrelevant for SM100.",
+        "A dense MMA of kind::mxf4nvf4 with the bit and without it, on the device.",
+    ),
+    assume(
         "sub-byte-containers",
         "FP6 and FP4 of kind::f8f6f4 and mxf8f6f4 lie in bits 0 to 5, and 2 to 5, of a container of 8 bits in tensor memory, and whatever the other bits hold does not count. In shared memory sixteen of them, the first in the lowest bits, stand before their padding, which does not count either.",
         "The ISA shows it in pictures, and does not say what becomes of the other bits.",
@@ -219,7 +225,7 @@ pub const ASSUMPTIONS: &[Assumption] = &[
     assume(
         "tensor-map-object",
         "The 128 bytes that cuTensorMapEncodeTiled gives have the layout that was worked out from what the driver of CUDA 13 writes.",
-        "NVIDIA does not document the layout. It matters only where a kernel gets a recorded object, or changes one itself. A driver for CUDA 13.0 on an H200 wrote the same for 220 maps, and for those of silicon/tensor_map; other drivers, and the swizzles of Blackwell, were not compared.",
+        "NVIDIA does not document the layout. It matters only where a kernel gets a recorded object, or changes one itself. A driver for CUDA 13.0 on an H200 wrote the same for 220 maps, and for those of silicon/tensor_map; other drivers, and the swizzles of Blackwell, were not compared. The host code that CuTe DSL 4.8 compiles for sm_100a writes 2 for the mode of tiled maps, where those drivers write 0, and its kernels run on B200s: both are read as tiled.",
         "Compare with cuTensorMapEncodeTiled of each driver: needs a driver and no special GPU.",
     ),
     assume(

@@ -70,6 +70,7 @@ mod kinds;
 mod launch_control;
 mod livelock;
 mod loaded;
+mod matrices;
 mod matrix_descriptor;
 mod mbarrier;
 mod mbarrier_ops;

@@ -187,6 +187,7 @@ const NEEDS: &[Need] = &[
     ("elect", "", Gpus::From(90), (8, 0)),
     ("isspacep", "::cluster", Gpus::From(90), (7, 8)),
     ("isspacep", "param", Gpus::From(70), (7, 7)),
+    ("ldmatrix|stmatrix", ".b8", Gpus::Suffixed(100), (8, 6)),
     ("mapa|getctarank|griddepcontrol|barrier.cluster|stmatrix", "", Gpus::From(90), (7, 8)),
     ("setmaxnreg", "", Gpus::Suffixed(90), (8, 0)),
     ("fence.proxy.async|fence.mbarrier_init", "", Gpus::From(90), (8, 0)),

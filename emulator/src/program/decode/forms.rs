@@ -121,6 +121,8 @@ pub const FORMS: &[&str] = &[
     "cp.async.{commit_group|wait_group|wait_all}",
     "cp.async.mbarrier.arrive{.noinc}?{.shared{::cta}?}?.b64",
     "{ldmatrix|stmatrix}.sync.aligned.m8n8.{x1|x2|x4}{.trans}?{.shared{::cta}?}?.b16",
+    "ldmatrix.sync.aligned.m16n16.{x1|x2}.trans{.shared{::cta}?}?.b8",
+    "stmatrix.sync.aligned.m16n8.{x1|x2|x4}.trans{.shared{::cta}?}?.b8",
     "mma.sync.aligned.{m16n8k16|m16n8k8}.row.col.{f32.f16.f16.f32|f16.f16.f16.f16|f32.bf16.bf16.f32}",
     "mma.sync.aligned.{m16n8k8|m16n8k4}.row.col.f32.tf32.tf32.f32",
     "mma.sync.aligned.{m16n8k32|m16n8k16}.row.col.{f32.{e4m3|e5m2}.{e4m3|e5m2}.f32|f16.{e4m3|e5m2}.{e4m3|e5m2}.f16}",
