@@ -175,6 +175,12 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "A block-scaled MMA on the device with scale factors that all differ.",
     ),
     assume(
+        "scale-factors-by-halves",
+        "Of a block-scaled MMA of two CTAs with M = 128, lanes 0 to 63 need the scale factors of the left half of B's columns and lanes 64 to 127 those of the right half, each counted from the first column of tensor memory on.",
+        "The ISA says that scale factors are copied to all quarters of the lanes, and has no figure of this shape. An example of CuTe DSL (2cta_mma_blockscale_m128) copies those of 256 columns so, by tcgen05.cp.64x128b.warpx2::01_23, and compares D with the product.",
+        "That example, on the device; and the same with the factors of all columns in all quarters.",
+    ),
+    assume(
         "scale-factors-of-a-pair",
         "Of a CTA pair, each CTA has the scale factors of its own rows of A, and of all columns of B.",
         "The ISA does not say how they are divided. CUTLASS copies all those of B to both CTAs.",

@@ -120,7 +120,8 @@ impl Cluster<'_> {
             // Libraries keep the byte of the first factor in the two highest bits, as the instruction descriptor has it.
             let lane = |address: u32| address >> 16 & 0x3fff;
             parts.push(("scale factors of A", lane(a), a & 0xffff, factor_columns(i.m / group.len() as u32)));
-            parts.push(("scale factors of B", lane(b), b & 0xffff, factor_columns(i.n)));
+            // Where each half of the lanes computes half of the columns, it has the factors of those.
+            parts.push(("scale factors of B", lane(b), b & 0xffff, factor_columns(columns)));
         }
         for &(what, _, from, wide) in parts.iter().skip(1) {
             if from < column + columns && column < from + wide {

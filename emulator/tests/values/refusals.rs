@@ -317,7 +317,7 @@ fn a_refusal_names_the_nearest_form() {
         "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;",
         "atom.global.exch.b128 %q0, [%d8], %q1;",
         "multimem.red.relaxed.gpu.global.add.f32 [%d8], %f0;",
-        "ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r0, %r1}, [%r2];",
+        "ldmatrix.sync.aligned.m8n16.x1.shared.b8x16.b4x16_p64 {%r0}, [%r2];",
         "redux.sync.add.f32 %f0, %f1, -1;",
         "sqrt.approx.f64 %e0, %e1;",
     ] {
