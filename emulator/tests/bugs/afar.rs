@@ -50,6 +50,73 @@ cp.async.bulk.commit_group;
 cp.async.bulk.wait_group 0;
 END:";
 
+/// A ring of two stages: the producer's own arrivals say that both are free at the beginning, and the first is filled without a wait.
+const RING_OF_TWO: &str = "\
+mov.u32 %r3, tile;
+add.u32 %r4, %r3, 4096;
+@!%p0 bra MADE;
+mbarrier.init.shared::cta.b64 [%r4], 1; // @full0
+mbarrier.init.shared::cta.b64 [%r4+8], 1;
+mbarrier.init.shared::cta.b64 [%r4+16], 1;
+mbarrier.init.shared::cta.b64 [%r4+24], 1;
+fence.mbarrier_init.release.cluster;
+MADE:
+bar.sync 0;
+@!%p0 bra FREE;
+mbarrier.arrive.shared::cta.b64 _, [%r4+16];
+mbarrier.arrive.shared::cta.b64 _, [%r4+24];
+FREE:
+bar.sync 0;
+mov.u32 %r5, 0;
+setp.ne.u32 %p1, %r1, 0;
+@%p1 bra NEXT;
+@!%p0 bra END;
+mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], 256; // @announce
+cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd1], 256, [%r4]; // @first
+FILL:
+add.u32 %r5, %r5, 1;
+and.b32 %r6, %r5, 1;
+shl.b32 %r7, %r6, 3;
+add.u32 %r7, %r7, %r4;
+shr.u32 %r8, %r5, 1;
+and.b32 %r8, %r8, 1;
+EMPTY:
+mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r7+16], %r8; // @empty
+@!%p2 bra EMPTY;
+mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r7], 256;
+shl.b32 %r9, %r6, 8;
+add.u32 %r9, %r9, %r3;
+cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r9], [%rd1], 256, [%r7];
+setp.lt.u32 %p3, %r5, 4;
+@%p3 bra FILL;
+bra.uni END;
+NEXT:
+and.b32 %r6, %r5, 1;
+shl.b32 %r7, %r6, 3;
+add.u32 %r7, %r7, %r4;
+shr.u32 %r8, %r5, 1;
+and.b32 %r8, %r8, 1;
+FULL:
+mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r7], %r8; // @full
+@!%p2 bra FULL;
+shl.b32 %r9, %r6, 8;
+add.u32 %r9, %r9, %r3;
+and.b32 %r10, %r0, 31;
+shl.b32 %r11, %r10, 2;
+add.u32 %r9, %r9, %r11;
+ld.shared.u32 %r12, [%r9];
+mul.wide.u32 %rd3, %r11, 1;
+add.s64 %rd3, %rd3, %rd0;
+st.global.u32 [%rd3], %r12;
+bar.warp.sync -1;
+setp.eq.u32 %p4, %r10, 0;
+@%p4 mbarrier.arrive.shared::cta.b64 _, [%r7+16]; // @release
+add.u32 %r5, %r5, 1;
+setp.lt.u32 %p3, %r5, 5;
+@%p3 bra NEXT;
+END:";
+
+const RING: Base = Small(1, 64, RING_OF_TWO);
 const LOADED: Base = Small(2, 64, LOADED_AFAR);
 const STORES: Base = Small(1, 64, STORED);
 const RELAXED: &[(&str, &str)] = &[("@arrive", "barrier.cluster.arrive.relaxed.aligned; // @arrive")];
@@ -74,7 +141,45 @@ pub fn cases() -> Vec<Case> {
             BY_EACH,
             Expect::Finds(&[("race-global", "@store")]),
         ),
+        // The producer waits for a stage that it said itself is free: that is not what is wrong.
+        case(
+            "f3",
+            "the bytes of the first copy of a ring are not announced",
+            dsl,
+            RING,
+            &[("@announce", "")],
+            Expect::Finds(&[("hang", "@full"), ("hang", "@first")]),
+        ),
+        case(
+            "f4",
+            "the first copy of a ring is missing",
+            dsl,
+            RING,
+            &[("@first", "")],
+            Expect::Finds(&[("hang", "@announce"), ("hang", "@full")]),
+        ),
+        case(
+            "f5",
+            "an mbarrier of a ring is initialised for one arrival too many",
+            dsl,
+            RING,
+            &[("@full0", "mbarrier.init.shared::cta.b64 [%r4], 2; // @full0")],
+            Expect::Finds(&[("hang", "@full"), ("hang", "@full0")]),
+        ),
+        case(
+            "f6",
+            "nobody says that the stages of a ring are free again",
+            dsl,
+            RING,
+            &[("@release", "")],
+            Expect::Finds(&[("hang", "@empty")]),
+        ),
     ]
+}
+
+#[test]
+fn who_uses_a_stage_says_that_it_is_free() {
+    says(&first(RING, &[("@release", "")], |_| ()), &["Nobody but warp 0 has arrived at it", "in every round"]);
 }
 
 /// Nobody can wait for an mbarrier of another CTA, so that is no advice.
