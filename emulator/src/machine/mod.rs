@@ -132,6 +132,7 @@ mod warp_mma;
 mod wgmma;
 mod wgmma_descriptor;
 mod wgmma_work;
+mod wide_mma;
 
 pub(crate) use memory::place_name;
 pub use prepare::check;

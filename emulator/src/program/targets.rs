@@ -203,6 +203,8 @@ const NEEDS: &[Need] = &[
     ("prefetch", ".tensormap", Gpus::From(90), (8, 0)),
     ("tensormap", "", Gpus::Suffixed(90), (8, 3)),
     ("fence.proxy", "tensormap", Gpus::From(90), (8, 3)),
+    ("mma", ".m8n8k4.row.col.f64", Gpus::From(80), (7, 0)),
+    ("mma", ".f64", Gpus::From(90), (7, 8)),
     ("mma", ".m16n8k16.row.col.f32.e", Gpus::From(89), (8, 7)),
     ("mma", ".f16.e", Gpus::From(89), (8, 7)),
     ("mma", ".f32.e", Gpus::From(89), (8, 4)),

@@ -127,6 +127,7 @@ pub const FORMS: &[&str] = &[
     "mma.sync.aligned.{m16n8k8|m16n8k4}.row.col.f32.tf32.tf32.f32",
     "mma.sync.aligned.{m16n8k32|m16n8k16}.row.col.{f32.{e4m3|e5m2}.{e4m3|e5m2}.f32|f16.{e4m3|e5m2}.{e4m3|e5m2}.f16}",
     "mma.sync.aligned.{m16n8k32|m16n8k16}.row.col{.satfinite}?.s32.{s8|u8}.{s8|u8}.s32",
+    "mma.sync.aligned.{m8n8k4|m16n8k4|m16n8k8|m16n8k16}.row.col.f64.f64.f64.f64{.rn}?",
     "movmatrix.sync.aligned.m8n8.trans.b16",
     "clusterlaunchcontrol.try_cancel.async{.shared::cta}?.mbarrier::complete_tx::bytes{.multicast::cluster::all}?.b128",
     "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128",
