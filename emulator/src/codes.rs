@@ -105,7 +105,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("race-tensor", "two unordered accesses of tensor memory, one of them a write"),
     (
         "register-count",
-        "a setmaxnreg that warps of the warpgroup leave out, or whose number does not lie on its side of what the warp has",
+        "a setmaxnreg that warps of the warpgroup leave out, or whose number does not lie on its side of what the warp has (a note if they give away other numbers)",
     ),
     (
         "remote-use-outlives-cta",
