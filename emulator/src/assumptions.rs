@@ -175,6 +175,12 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "A block-scaled MMA on the device with scale factors that all differ.",
     ),
     assume(
+        "scale-factors-by-halves",
+        "Of a block-scaled MMA of two CTAs with M = 128, lanes 0 to 63 need the scale factors of the left half of B's columns and lanes 64 to 127 those of the right half, each counted from the first column of tensor memory on.",
+        "The ISA says that scale factors are copied to all quarters of the lanes, and has no figure of this shape. An example of CuTe DSL (2cta_mma_blockscale_m128) copies those of 256 columns so, by tcgen05.cp.64x128b.warpx2::01_23, and compares D with the product.",
+        "That example, on the device; and the same with the factors of all columns in all quarters.",
+    ),
+    assume(
         "scale-factors-of-a-pair",
         "Of a CTA pair, each CTA has the scale factors of its own rows of A, and of all columns of B.",
         "The ISA does not say how they are divided. CUTLASS copies all those of B to both CTAs.",
@@ -185,6 +191,12 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "scale-input-d divides D without rounding before it is added: Exact lowers D's exponent and leaves its significand, Fast multiplies by a power of two.",
         "The ISA gives the factor; nobody has published what becomes of a D whose scaled value would be subnormal.",
         "MMAs of zero operands with a subnormal D, and with one that scaling makes subnormal, on the device.",
+    ),
+    assume(
+        "sparsity-version-of-dense",
+        "Bit 12 of the instruction descriptor of a dense MMA of kind::mxf4 or kind::mxf4nvf4 does not count; where it is set, there is a note.",
+        "The ISA gives zero, and does not say what another value does. CuTe DSL 4.8 keeps a version of sparse MMAs there, writes 1 by default, and calls it irrelevant for SM100.",
+        "A dense MMA of kind::mxf4nvf4 with the bit and without it, on the device.",
     ),
     assume(
         "sub-byte-containers",
@@ -219,7 +231,7 @@ pub const ASSUMPTIONS: &[Assumption] = &[
     assume(
         "tensor-map-object",
         "The 128 bytes that cuTensorMapEncodeTiled gives have the layout that was worked out from what the driver of CUDA 13 writes.",
-        "NVIDIA does not document the layout. It matters only where a kernel gets a recorded object, or changes one itself. A driver for CUDA 13.0 on an H200 wrote the same for 220 maps, and for those of silicon/tensor_map; other drivers, and the swizzles of Blackwell, were not compared.",
+        "NVIDIA does not document the layout. It matters only where a kernel gets a recorded object, or changes one itself. A driver for CUDA 13.0 on an H200 wrote the same for 220 maps, and for those of silicon/tensor_map; other drivers, and the swizzles of Blackwell, were not compared. The host code that CuTe DSL 4.8 compiles for sm_100a writes 2 for the mode of tiled maps, where those drivers write 0, and its kernels run on B200s: both are read as tiled.",
         "Compare with cuTensorMapEncodeTiled of each driver: needs a driver and no special GPU.",
     ),
     assume(

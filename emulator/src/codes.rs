@@ -6,7 +6,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("aligned-lanes-missing", "some lanes of a warp did not reach an instruction that all must execute together"),
     (
         "box-mismatch",
-        "an operand has other rows or columns than the box that was loaded there (a note if it leaves rows out)",
+        "an operand has other rows or columns than the box that was loaded there (a note if it leaves rows out, or takes eight rows apart)",
     ),
     ("branch-table", "an index beyond the end of a branch table"),
     ("bulk-shared-address", "a copy's shared address that is misaligned or out of bounds"),
@@ -25,7 +25,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("early-arrival", "a phase of an mbarrier is completed by an arrival that does not wait for the MMA"),
     ("hang", "nothing can go on: a wait is never satisfied"),
     ("instruction-budget", "the run was ended after the allowed number of instructions"),
-    ("instruction-descriptor", "the instruction descriptor of an MMA is not valid"),
+    ("instruction-descriptor", "the instruction descriptor of an MMA is not valid (a note if only bit 12 is set)"),
     (
         "issued-by-many-lanes",
         "an instruction that one thread issues was executed by several lanes (a note of a store that is the same for all)",
@@ -105,7 +105,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("race-tensor", "two unordered accesses of tensor memory, one of them a write"),
     (
         "register-count",
-        "a setmaxnreg that warps of the warpgroup leave out, or whose number does not lie on its side of what the warp has",
+        "a setmaxnreg that warps of the warpgroup leave out, or whose number does not lie on its side of what the warp has (a note if they give away other numbers)",
     ),
     (
         "remote-use-outlives-cta",

@@ -247,8 +247,9 @@ impl TensorMap {
         for (word, chunk) in w.iter_mut().zip(bytes.chunks_exact(4)) {
             *word = u32::from_le_bytes([chunk[0], chunk[1], chunk[2], chunk[3]]);
         }
-        if w[2] & 0xf != 0 {
-            return Err(format!("its mode is {} (0 is tiled; im2col is not modelled)", w[2] & 0xf));
+        // What CuTe DSL encodes for Blackwell itself has 2 there.
+        if ![0, 2].contains(&(w[2] & 0xf)) {
+            return Err(format!("its mode is {} (0 and 2 are tiled; im2col is not modelled)", w[2] & 0xf));
         }
         let rank = (w[2] >> 4 & 7) as usize + 1;
         let code = w[2] >> 7 & 0xf;

@@ -5,6 +5,8 @@ mod common;
 
 use std::collections::BTreeSet;
 
+#[path = "bugs/afar.rs"]
+mod afar;
 #[path = "bugs/asked.rs"]
 mod asked;
 #[path = "bugs/case.rs"]
@@ -97,6 +99,11 @@ fn rows_21_to_30() {
 #[test]
 fn rows_31_to_40() {
     judge(&rows_31_40::cases());
+}
+
+#[test]
+fn mistakes_of_examples() {
+    judge(&afar::cases());
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn kernel(statement: &str) -> String {
         ".version 9.2\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .align 64 .b8 map[128])\n{{\n\
          .local .align 16 .b8 loc[64];\n.shared .align 1024 .b8 smem[4096];\n.shared .align 8 .b64 bar;\n\
          .shared .align 4 .b32 slot;\n.reg .pred %p<4>;\n.reg .b8 %b<2>;\n.reg .b16 %h<8>;\n.reg .b32 %r<160>;\n.reg .b64 %d<16>;\n\
-         .reg .f32 %f<8>;\n.reg .b128 %q<2>;\nTABLE: .branchtargets DONE;\n{statement};\nDONE:\nret;\n}}\n"
+         .reg .f32 %f<8>;\n.reg .f64 %e<8>;\n.reg .b128 %q<2>;\nTABLE: .branchtargets DONE;\n{statement};\nDONE:\nret;\n}}\n"
     )
 }
 

@@ -1,4 +1,4 @@
-//! `cp.async`: small asynchronous copies of each thread, in groups (PTX ISA 9.7.9.25.3); and `ldmatrix`, `stmatrix`.
+//! `cp.async`: small asynchronous copies of each thread, in groups (PTX ISA 9.7.9.25.3).
 
 use super::cluster::{Cluster, Stop};
 use super::mbarrier_ops::Arrival;
@@ -6,10 +6,9 @@ use super::memory::Runs;
 use super::names::counted;
 use super::origins::Source;
 use super::registers::lanes;
-use super::resolve::Target;
-use super::state::{ActorKind, At, CopiesArrival, Pending, Slot, Span};
+use super::state::{ActorKind, At, CopiesArrival, Pending, Span};
 use crate::order::{Stamp, Views};
-use crate::program::op::{Address, Reg};
+use crate::program::op::Address;
 use crate::protocol::What;
 
 /// Epochs that an arrival closed are remembered, so many.
@@ -161,74 +160,5 @@ impl Cluster<'_> {
         }
         let fragment = &mut warp.fragments[at.f];
         fragment.ready_at = fragment.ready_at.max(warp.copies.busy_until);
-    }
-
-    /// `ldmatrix` and `stmatrix`: 8 × 8 matrices of 16-bit elements, a row of 16 bytes for each of 8 lanes' addresses (PTX
-    /// ISA 9.7.14.5.15, 9.7.14.5.16).
-    pub fn matrix(
-        &mut self,
-        at: At,
-        address: &Address,
-        transposed: bool,
-        regs: &[u16],
-        load: bool,
-    ) -> Result<(), Stop> {
-        let At { w, f, mask, site } = at;
-        self.whole_warp(w, mask, site)?;
-        let stamp = self.stamp(w, mask, site);
-        let blank = self.stores_blank(site);
-        for (m, &reg) in regs.iter().enumerate() {
-            let mut rows = Vec::with_capacity(8);
-            for lane in 8 * m..8 * m + 8 {
-                let slot: Slot = self.shared_slot(at, lane, address, false, 16, 16)?;
-                self.touch_shared(w, slot, 16, stamp, !load);
-                rows.push(slot);
-            }
-            for t in 0..32 {
-                for half in 0..2 {
-                    // Thread t holds row t / 4, columns 2 (t % 4) and the next; transposed, the other way round.
-                    let (row, column) = (t / 4, 2 * (t % 4) + half);
-                    let (row, column) = if transposed { (column, row) } else { (row, column) };
-                    let slot = rows[row];
-                    let place = slot.offset as usize + 2 * column;
-                    let shared = &mut self.ctas[slot.cta].shared;
-                    let registers = &mut self.warps[w].registers;
-                    let cell = &mut registers.b32[usize::from(reg)][t];
-                    let target = Target::Shared(slot.cta, place as u32);
-                    if load {
-                        let (value, defined) = shared.load(place, 2);
-                        let blank = shared.any_blank(place, 2);
-                        let kept = if half == 0 { 0 } else { *cell & 0xffff };
-                        *cell = kept | (value as u32) << (16 * half);
-                        let before = half == 0 || registers.defined(Reg::B32(reg)) >> t & 1 == 1;
-                        registers.set_defined(Reg::B32(reg), 1 << t, if defined && before { u32::MAX } else { 0 });
-                        if !defined {
-                            let origin = self.origin_of_memory(w, target, 2, site);
-                            self.warps[w].origins.insert(Reg::B32(reg), origin);
-                        }
-                        if blank {
-                            self.loaded_blank(site);
-                        }
-                    } else {
-                        let value = *cell >> (16 * half) & 0xffff;
-                        let defined = registers.defined(Reg::B32(reg)) >> t & 1 == 1;
-                        shared.store(place, 2, value.into(), defined);
-                        if blank {
-                            shared.mark_blank(place, 2);
-                        }
-                        if !defined {
-                            let origin = self.origin_of_register(w, Reg::B32(reg), site);
-                            self.keep_origin(w, target, 2, origin);
-                        }
-                    }
-                }
-            }
-            if load {
-                let warp = &mut self.warps[w];
-                let time = warp.fragments[f].ready_at + self.costs.shared_load;
-                warp.on_the_way.push(&warp.registers, Reg::B32(reg), time);
-            }
-        }
-        Ok(())
     }
 }

@@ -79,6 +79,7 @@ fn waiting_changes_nothing() {
             let disabled = if one(3) == 0 { u128::from(one(1 << 60)) << one(68) } else { 0 };
             let none = SharedDescriptor::default();
             let fresh = PendingMma {
+                w: 0,
                 site: 0,
                 descriptor,
                 group,
@@ -153,6 +154,7 @@ fn undefined_results_have_an_origin() {
     let none = SharedDescriptor::default();
     let descriptor = InstructionDescriptor::decode(0x0808_0010, Kind::F16, 0, 1).unwrap();
     let mut mma = PendingMma {
+        w: 0,
         site: 0,
         descriptor,
         group: smallvec![0],

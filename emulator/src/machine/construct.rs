@@ -149,7 +149,7 @@ impl<'a> Cluster<'a> {
                 tensor,
                 tensor_shadow: if timing_only { Shadow::off() } else { Shadow::default() },
                 upper_shadow: None,
-                tensor_relinquished: false,
+                tensor_relinquished: None,
                 last_columns: None,
                 refused: None,
                 collector: Default::default(),

@@ -36,6 +36,11 @@ const STORE_RULE: &str = "A bulk copy out of shared memory is waited for by the 
                           cp.async.bulk.wait_group).";
 const QUEUE_RULE: &str = "Asynchronous copies of one thread run by themselves, in no order, also those of one group: only waiting for the first puts the \
                           second behind it (PTX ISA, cp.async; cp.async.bulk; 8.9.1.1, asynchronous operations).";
+const TWICE_RULE: &str = "Each thread that executes a bulk copy issues one, and elect.sync elects a thread in every warp that comes to it; two copies \
+                          that write the same bytes are a data race unless one is waited for before the other is issued (PTX ISA 8.7.1, \
+                          elect.sync, cp.async.bulk).";
+const AFAR_RULE: &str = "A bulk copy into shared memory is complete when its bytes have completed a phase of its mbarrier; threads wait for mbarriers of \
+                         their own CTA only (PTX ISA, cp.async.bulk; 9.7.13.15.16).";
 const BEFORE_RULE: &str = "A copy is ordered after the accesses before it only through synchronisation of their threads with the thread \
                            that issues it; written data need a fence.proxy.async as well (PTX ISA 8.6, cp.async.bulk).";
 const ASYNC_RULE: &str = "cp.async is asynchronous also for the thread that issues it: cp.async.wait_group or cp.async.wait_all waits for \
@@ -67,6 +72,14 @@ impl Cluster<'_> {
                  without .read, before it tells others; if it is to read what was there before, let it say when it has."
                     .into(),
             );
+        }
+        if let (Some(BulkWrites { .. }), Some(BulkWrites { .. })) = (self.kind(first), self.kind(second))
+            && first.site == second.site
+            && first.actor != second.actor
+            && let (Some(one), Some(other)) = (self.cta_of(first), self.cta_of(second))
+            && one == other
+        {
+            return cure(TWICE_RULE, "Let one thread of the CTA issue it: choose a warp before elect.sync.".into());
         }
         if first.actor == second.actor && first.cluster == second.cluster {
             match self.kind(first) {
@@ -208,11 +221,38 @@ impl Cluster<'_> {
                 labels: vec![self.label(*site, format!("this wait for parity {waited} of {name} passed {why}"))],
             };
         }
+        let whose = self.barriers[barrier as usize].cta;
+        if self.cta_of(other).is_some_and(|cta| cta != whose) {
+            return self.cure_from_afar(load, other, &who, (whose, &name, parity));
+        }
         Cure::new(
             LOAD_RULE,
             format!(
                 "Let {who} wait for {name} first: mbarrier.try_wait.parity with parity {parity}, until it says true; the copy's bytes \
                  complete its phase {phase}."
+            ),
+        )
+    }
+
+    /// A load whose mbarrier, of this CTA and name, waited for with this parity, lies where the other's threads cannot wait for it.
+    fn cure_from_afar(&self, load: Stamp, other: Stamp, who: &str, barrier: (usize, &str, u64)) -> Cure {
+        let (cta, name, parity) = barrier;
+        let between = |op: &Op, site: u32| {
+            matches!(op, Op::ClusterArrive { relaxed: true, .. }) && (load.site..other.site).contains(&site)
+        };
+        if let Some(arrival) = self.kernel.code.iter().find(|inst| between(&inst.op, inst.site)) {
+            let help = "Let the arrival at the cluster barrier release: leave .relaxed out. It then tells the other CTAs what its thread has waited \
+                        for.";
+            let labels = vec![
+                self.label(arrival.site, "relaxed: who waits behind this does not know that the copy is complete"),
+            ];
+            return Cure { labels, ..Cure::new(AFAR_RULE, help) };
+        }
+        Cure::new(
+            AFAR_RULE,
+            format!(
+                "Let a thread of CTA {cta} wait for {name} with parity {parity}, and then tell {who}: by mbarrier.arrive.release.cluster at an \
+                 mbarrier of its CTA, or at a cluster barrier."
             ),
         )
     }

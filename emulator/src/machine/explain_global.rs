@@ -151,15 +151,18 @@ impl Cluster<'_> {
 
     /// The CTAs of two accesses, where they are two CTAs of this cluster.
     fn ctas_of(&self, first: Stamp, second: Stamp) -> Option<[usize; 2]> {
-        use ActorKind::*;
-        let cta = |stamp| match self.kind(stamp)? {
-            Warp(w) | TensorLoads(w) | TensorStores(w) | AsyncCopies(w) => self.warps.get(w as usize),
-            BulkReads { warp } | BulkWrites { warp } | Wgmmas { warp } | Mmas { warp, .. } => {
-                self.warps.get(warp as usize)
-            }
-            NonCoherent | Mbarrier | Commits => None,
-        };
-        let (first, second) = (cta(first)?.cta, cta(second)?.cta);
+        let (first, second) = (self.cta_of(first)?, self.cta_of(second)?);
         (first != second).then_some([first, second])
+    }
+
+    /// The CTA of the warp that makes an access, or gives it to an engine.
+    pub fn cta_of(&self, stamp: Stamp) -> Option<usize> {
+        use ActorKind::*;
+        let warp = match self.kind(stamp)? {
+            Warp(w) | TensorLoads(w) | TensorStores(w) | AsyncCopies(w) => w,
+            BulkReads { warp } | BulkWrites { warp } | Wgmmas { warp } | Mmas { warp, .. } => warp,
+            NonCoherent | Mbarrier | Commits => return None,
+        };
+        self.warps.get(warp as usize).map(|warp| warp.cta)
     }
 }

@@ -404,6 +404,10 @@ impl Cluster<'_> {
                         b.phase - 1,
                         b.phase - 1
                     ),
+                    _ if b.came.iter().all(|came| came.warp == root.warp) => format!(
+                        "Nobody but {} has arrived at it: let those who use what it guards arrive when they are done with it, in every round.",
+                        self.warp_name(root.warp)
+                    ),
                     Some(due) => format!(
                         "Let {due}, whose arrival completed phase {}, arrive once more before it waits where it does now.",
                         b.phase - 1

@@ -128,8 +128,13 @@ impl Cluster<'_> {
     }
 
     /// The same of the first phase of an mbarrier that the warp has not waited for so far: by the same statement it has passed the first phase of
-    /// another one, and nobody has passed that of this one.
+    /// another one, and nobody has passed that of this one. Who knows that the phase is complete need not wait for it: its own arrival completed
+    /// it, say, to begin with a stage that is free.
     fn skipped_the_first(&self, waiter: &Blocked, barrier: u32) -> Option<(u64, Passed)> {
+        let b = &self.barriers[barrier as usize];
+        if b.phase_of(self.warps[waiter.warp].views.hb.get(b.actor)).is_some() {
+            return None;
+        }
         let mut mine = self.warps[waiter.warp].passed.iter().rev();
         let other = mine.find(|passed| passed.site == waiter.site && passed.phase == Some(0))?;
         let seen = |passed: &Passed| (passed.barrier, passed.phase) == (barrier, Some(0));

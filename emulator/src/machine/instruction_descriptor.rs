@@ -56,6 +56,11 @@ impl Types {
     }
 }
 
+/// Whether bit 12 is set where the ISA has zero, and it is read all the same: assumption `sparsity-version-of-dense`.
+pub fn has_sparsity_version(bits: u32, kind: Kind) -> bool {
+    matches!(kind, Kind::Mxf4 | Kind::Mxf4nvf4) && bits >> 12 & 1 == 1
+}
+
 /// The fields of a descriptor.
 #[derive(Clone, Copy)]
 struct Fields {
@@ -85,8 +90,8 @@ impl Fields {
             ),
             Kind::Mxf8f6f4 => (0b1111 | 1 << 6 | 0b111 << 24 | 1 << 31, "0–3, 6, 24–26 and 31"),
             Kind::Mxf4 | Kind::Mxf4nvf4 => (
-                0b1111 | 1 << 6 | 1 << 12 | 0b11 << 15 | 0b111 << 24 | 1 << 31,
-                "0–3, 6, 12, 15–16 (4-bit operands are K-major), 24–26 and 31 (K = 96, which is of sm_103a and not modelled)",
+                0b1111 | 1 << 6 | 0b11 << 15 | 0b111 << 24 | 1 << 31,
+                "0–3, 6, 15–16 (4-bit operands are K-major), 24–26 and 31 (K = 96, which is of sm_103a and not modelled)",
             ),
         };
         if self.bits & mask != 0 {
@@ -121,7 +126,9 @@ impl Fields {
     /// The formats of D, A and B.
     fn formats(self) -> Result<(Accumulator, Format, Format), BadDescriptor> {
         let name = self.kind.name();
-        let (d, a, b) = (self.get(4, 2), self.get(7, 3), self.get(10, 3));
+        // Where B is of 4 bits anyway, its field has two bits.
+        let wide = if matches!(self.kind, Kind::Mxf4 | Kind::Mxf4nvf4) { 2 } else { 3 };
+        let (d, a, b) = (self.get(4, 2), self.get(7, 3), self.get(10, wide));
         let accumulator = match (self.kind, d) {
             (Kind::F16 | Kind::F8f6f4, 0) => Some(Accumulator::F16),
             (Kind::F16 | Kind::F8f6f4 | Kind::Tf32, 1) => Some(Accumulator::F32),
@@ -258,6 +265,19 @@ mod tests {
         assert_eq!((i.m, i.a, i.b, i.scaling), (256, Format::E2m1, Format::E2m1, Some(scaling)));
     }
 
+    /// CuTe DSL sets bit 12 of its descriptors for 4-bit operands.
+    #[test]
+    fn the_sparsity_version_of_a_dense_mma_does_not_count() {
+        let bits = 2 << 27 | 16 << 17 | 1 << 10 | 1 << 7;
+        for (kind, ctas) in [(Kind::Mxf4nvf4, 2), (Kind::Mxf4, 2)] {
+            let bits = bits | u32::from(kind == Kind::Mxf4) << 23;
+            assert_eq!(decode(bits | 1 << 12, kind, ctas).unwrap(), decode(bits, kind, ctas).unwrap());
+            assert!(has_sparsity_version(bits | 1 << 12, kind) && !has_sparsity_version(bits, kind));
+        }
+        // Elsewhere it is a bit of B's format.
+        assert!(!has_sparsity_version(1 << 12, Kind::Mxf8f6f4));
+    }
+
     /// What no kind, or not this one, has: the message says the value found and the values allowed.
     #[test]
     fn wrong_fields_are_refused() {
@@ -290,6 +310,7 @@ mod tests {
             (scaled | fours | 2 << 4, Kind::Mxf4nvf4, 1, "from byte 0 of a cell for A, 2 for B", "(B) 0"),
             (scaled | fours | 1 << 15, Kind::Mxf4, 1, "0x8000", "4-bit operands are K-major"),
             (scaled | fours | 1 << 31, Kind::Mxf4, 1, "0x80000000", "sm_103a"),
+            (scaled | 1 << 7 | 2 << 10, Kind::Mxf4, 1, "A = 1, B = 2", "A and B 1 (E2M1)"),
             (scaled | 5 << 7 | 1 << 10, Kind::Mxf4, 1, "A = 5, B = 1", "A and B 1 (E2M1)"),
         ] {
             let (said, way) = decode(bits, kind, ctas).expect_err(found);

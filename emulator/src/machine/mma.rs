@@ -37,6 +37,8 @@ pub type Group = SmallVec<[usize; 2]>;
 /// An MMA on its way.
 #[derive(Debug)]
 pub struct PendingMma {
+    /// The warp that issued it.
+    pub w: usize,
     pub site: u32,
     pub descriptor: InstructionDescriptor,
     pub group: Group,
@@ -271,6 +273,8 @@ impl Cluster<'_> {
             0
         } else {
             match self.mma_origin(site, w, group[0], &i, (first_lane, column), inputs.accumulate, unwritten) {
+                // What copies bring is there when A is read: `mma_done` looks then.
+                0 if self.issued.has_copies() => 0,
                 0 => self.origin_of_a(site, w, group, (a, halves), i.m / group.len() as u32),
                 known => known,
             }
@@ -340,6 +344,7 @@ impl Cluster<'_> {
         }
         self.issued.add(recent);
         let mma = PendingMma {
+            w,
             site,
             descriptor: i,
             group: group.into(),

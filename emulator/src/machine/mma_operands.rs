@@ -2,6 +2,7 @@
 
 use super::cluster::{Cluster, Stop};
 use super::formats::Format;
+use super::instruction_descriptor::has_sparsity_version;
 use super::matrix_descriptor::BadDescriptor;
 use super::mma::{Inputs, Source};
 use super::tensor::{InstructionDescriptor, Layout, SharedDescriptor, place};
@@ -52,6 +53,23 @@ fn check_direction(which: &str, format: Format, mn_major: bool, d: &SharedDescri
 }
 
 impl Cluster<'_> {
+    /// What is said of an instruction descriptor that is read, but not written as the ISA has it: once.
+    fn note_instruction_descriptor(&mut self, site: u32, inputs: &Inputs) {
+        if !has_sparsity_version(inputs.idesc, inputs.kind) || self.findings.has_note("instruction-descriptor") {
+            return;
+        }
+        let mut note = self.problem(
+            "instruction-descriptor",
+            site,
+            format!("the instruction descriptor {:#010x} has 1 in bit 12", inputs.idesc),
+            "With operands of 4 bits, bit 12 is zero (PTX ISA 9.7.16.4.2). CuTe DSL keeps a version of sparse MMAs there and writes 1 for \
+             dense ones, too, where it says that B200s do not look at it: it is read all the same.",
+            "Leave out 1 << 12; in CuTe DSL, build the descriptor with `sparsity_version=0`.".into(),
+        );
+        note.severity = Severity::Note;
+        self.findings.add(note);
+    }
+
     /// The descriptors and addresses of an MMA, checked.
     pub fn decode_mma(&mut self, site: u32, group: &[usize], inputs: &Inputs) -> Result<Checked, Stop> {
         let bad = |this: &Self, code, (found, allowed): (String, String), rule: &str| -> Stop {
@@ -85,6 +103,7 @@ impl Cluster<'_> {
             }
             (true, address) => Source::Tensor(address as u32 & 0xffff),
         };
+        self.note_instruction_descriptor(site, inputs);
         self.note_descriptor(site, "B", inputs.b);
         if let (false, bits) = inputs.a {
             self.note_descriptor(site, "A", bits);
@@ -101,7 +120,8 @@ impl Cluster<'_> {
             // Libraries keep the byte of the first factor in the two highest bits, as the instruction descriptor has it.
             let lane = |address: u32| address >> 16 & 0x3fff;
             parts.push(("scale factors of A", lane(a), a & 0xffff, factor_columns(i.m / group.len() as u32)));
-            parts.push(("scale factors of B", lane(b), b & 0xffff, factor_columns(i.n)));
+            // Where each half of the lanes computes half of the columns, it has the factors of those.
+            parts.push(("scale factors of B", lane(b), b & 0xffff, factor_columns(columns)));
         }
         for &(what, _, from, wide) in parts.iter().skip(1) {
             if from < column + columns && column < from + wide {

@@ -3,6 +3,7 @@
 use super::batch::spare_operands;
 use super::cluster::Cluster;
 use super::mma::Source;
+use super::operand::Operand;
 use super::tensor::Layout;
 use crate::report::EventKind;
 
@@ -55,10 +56,24 @@ impl Cluster<'_> {
         self.mmas[n].operands = Some(operands);
     }
 
+    /// A in tensor memory has been read, and parts of it hold no value: the reason, where none is known yet.
+    fn say_why_a_lacks(&mut self, n: usize) {
+        let m = &self.mmas[n];
+        let lacks = |operand: &Operand| operand.defined.iter().any(|&defined| !defined);
+        if m.origin != 0 || !m.operands.as_ref().is_some_and(|operands| operands.a.iter().any(lacks)) {
+            return;
+        }
+        let (i, group) = (m.descriptor, m.group.clone());
+        let ctas = group.len();
+        let part = (m.a, Layout::of(i.m, ctas, m.lane).halves());
+        self.mmas[n].origin = self.origin_of_a(m.site, m.w, &group, part, i.m / ctas as u32);
+    }
+
     /// The product is in tensor memory: from now on, who looks sees it.
     pub fn mma_done(&mut self, n: usize, time: u64) {
         if self.mmas[n].read_late {
             self.mma_read(n);
+            self.say_why_a_lacks(n);
         }
         if let Some(mut operands) = self.mmas[n].operands.take() {
             if self.mmas[n].factors.is_some() {

@@ -70,6 +70,7 @@ mod kinds;
 mod launch_control;
 mod livelock;
 mod loaded;
+mod matrices;
 mod matrix_descriptor;
 mod mbarrier;
 mod mbarrier_ops;
@@ -131,6 +132,7 @@ mod warp_mma;
 mod wgmma;
 mod wgmma_descriptor;
 mod wgmma_work;
+mod wide_mma;
 
 pub(crate) use memory::place_name;
 pub use prepare::check;

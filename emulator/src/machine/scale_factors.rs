@@ -1,14 +1,14 @@
 //! Scale factors of block-scaled MMAs, read out of tensor memory (PTX ISA 9.7.16.10.7).
 //!
 //! The factors of row (or column) r lie in lane r % 32 of each quarter, column r / 32 from the first on, in the bytes that the
-//! instruction descriptor selects. All four quarters hold the same.
+//! instruction descriptor selects. All four quarters hold the same, unless they compute different columns of D: see [`Part`].
 
 use super::cluster::Cluster;
 use super::instruction_descriptor::Scaling;
 use super::mma::Operands;
 use super::mma_operands::factor_columns;
 use super::operand::Operand;
-use super::tensor::{Halves, InstructionDescriptor, TensorMemory};
+use super::tensor::{Halves, InstructionDescriptor, Layout, TensorMemory};
 use crate::diagnostic::Severity;
 use crate::order::Stamp;
 
@@ -26,40 +26,73 @@ impl ScaleFactors {
     }
 }
 
-/// The factors of a row: its bytes in a quarter of the lanes, and whether they hold a defined value.
-fn factors(
-    tensor: &TensorMemory,
+/// The factors of A, or of B: where they lie.
+#[derive(Clone, Copy)]
+struct Part {
     column: u32,
-    row: u32,
-    quarter: u32,
-    scaling: &Scaling,
-    first: u32,
-) -> ([u8; 4], bool) {
-    let (cell, defined) = tensor.get(32 * quarter + row % 32, column + row / 32);
+    rows: u32,
+    /// Of B, where the lower two quarters of the lanes compute the left half of D and the upper two the right one (M = 128 of a pair): each
+    /// two need the factors of their own columns, counted from 0 (assumption `scale-factors-by-halves`).
+    split: bool,
+}
+
+impl Part {
+    fn of(i: &InstructionDescriptor, ctas: usize, [a, b]: [u32; 2]) -> [Part; 2] {
+        let split = Layout::of(i.m, ctas, 0) == Layout::Halves;
+        [Part { column: a, rows: i.m / ctas as u32, split: false }, Part { column: b, rows: i.n, split }]
+    }
+
+    /// Columns of tensor memory that they take.
+    fn columns(self) -> u32 {
+        factor_columns(if self.split { self.rows / 2 } else { self.rows })
+    }
+
+    /// The quarters that need the factors of a row.
+    fn quarters(self, row: u32) -> std::ops::Range<u32> {
+        match (self.split, row < self.rows / 2) {
+            (false, _) => 0..4,
+            (true, true) => 0..2,
+            (true, false) => 2..4,
+        }
+    }
+
+    /// Lane of a quarter and column of tensor memory.
+    fn place(self, row: u32, quarter: u32) -> (u32, u32) {
+        let row = if self.split && row >= self.rows / 2 { row - self.rows / 2 } else { row };
+        (32 * quarter + row % 32, self.column + row / 32)
+    }
+}
+
+/// The factors of a row: its bytes in a quarter of the lanes, and whether they hold a defined value.
+fn factors(tensor: &TensorMemory, place: (u32, u32), scaling: &Scaling, first: u32) -> ([u8; 4], bool) {
+    let (cell, defined) = tensor.get(place.0, place.1);
     let mut bytes = [0; 4];
     let wanted = cell.to_le_bytes().into_iter().skip(first as usize).take(scaling.factors as usize);
     bytes.iter_mut().zip(wanted).for_each(|(to, from)| *to = from);
     (bytes, defined)
 }
 
-/// Appends the factors of so many rows; the first row of which the quarters do not hold the same, and whether each is defined.
+/// Appends the factors of all rows; the first row of which the quarters do not hold the same, and whether each is defined.
 fn read(
     tensor: &TensorMemory,
-    column: u32,
-    rows: u32,
+    part: Part,
     scaling: &Scaling,
     first: u32,
     to: &mut Vec<[u8; 4]>,
 ) -> (Option<u32>, Vec<bool>) {
-    let (mut apart, mut defined) = (None, Vec::with_capacity(rows as usize));
-    for row in 0..rows {
-        let copies: [_; 4] =
-            std::array::from_fn(|quarter| factors(tensor, column, row, quarter as u32, scaling, first));
-        let whole = copies.iter().all(|copy| copy.1);
-        if apart.is_none() && whole && copies.iter().any(|copy| copy.0 != copies[0].0) {
+    let (mut apart, mut defined) = (None, Vec::with_capacity(part.rows as usize));
+    for row in 0..part.rows {
+        let mut copies = part.quarters(row).map(|quarter| factors(tensor, part.place(row, quarter), scaling, first));
+        let Some((bytes, mut whole)) = copies.next() else { continue };
+        let mut same = true;
+        for copy in copies {
+            whole &= copy.1;
+            same &= copy.0 == bytes;
+        }
+        if apart.is_none() && whole && !same {
             apart = Some(row);
         }
-        to.push(copies[0].0);
+        to.push(bytes);
         defined.push(whole);
     }
     (apart, defined)
@@ -101,36 +134,37 @@ impl Cluster<'_> {
         columns: Option<[u32; 2]>,
         stamp: Stamp,
     ) {
-        let Some([a, b]) = columns else { return };
+        let Some(columns) = columns else { return };
         for &c in group {
-            self.touch_tensor(w, c, (a, factor_columns(i.m / group.len() as u32)), Halves::Both, stamp, false);
-            self.touch_tensor(w, c, (b, factor_columns(i.n)), Halves::Both, stamp, false);
+            for part in Part::of(i, group.len(), columns) {
+                self.touch_tensor(w, c, (part.column, part.columns()), Halves::Both, stamp, false);
+            }
         }
     }
 
     /// The tensor core reads the scale factors of an MMA.
     pub fn read_factors(&mut self, n: usize, operands: &mut Operands) {
         let m = &self.mmas[n];
-        let (Some([a, b]), Some(scaling)) = (m.factors, m.descriptor.scaling) else { return };
+        let (Some(columns), Some(scaling)) = (m.factors, m.descriptor.scaling) else { return };
         let (i, group, blank) = (m.descriptor, m.group.clone(), self.blank.is_some());
-        let rows = i.m / group.len() as u32;
+        let [a, b] = Part::of(&i, group.len(), columns);
         let mut apart = None;
         let mut columns = vec![true; i.n as usize];
         for (place, &c) in group.iter().enumerate() {
             let tensor = &self.ctas[c].tensor;
             let to = &mut operands.factors[place];
             to.clear();
-            let (first, defined) = read(tensor, a, rows, &scaling, scaling.first[0], &mut to.a);
+            let (first, defined) = read(tensor, a, &scaling, scaling.first[0], &mut to.a);
             undefine(&mut operands.a[place], &defined);
             apart = apart.or_else(|| first.map(|row| (c, "A", "row", a, row)));
-            let (first, defined) = read(tensor, b, i.n, &scaling, scaling.first[1], &mut to.b);
+            let (first, defined) = read(tensor, b, &scaling, scaling.first[1], &mut to.b);
             columns.iter_mut().zip(&defined).for_each(|(all, &defined)| *all &= defined);
             apart = apart.or_else(|| first.map(|row| (c, "B", "column", b, row)));
         }
         undefine(&mut operands.b, &columns);
         let undefined = |operand: &Operand| operand.defined.iter().any(|&defined| !defined);
         if self.mmas[n].origin == 0 && (undefined(&operands.b) || operands.a.iter().any(undefined)) {
-            let text = self.missing_factors(&group, [(a, rows), (b, i.n)]);
+            let text = self.missing_factors(&group, [a, b]);
             self.mmas[n].origin = self.origin(self.mmas[n].site, text);
         }
         if let Some(apart) = apart.filter(|_| !blank && !self.options.timing_only) {
@@ -139,17 +173,20 @@ impl Cluster<'_> {
     }
 
     /// Why a block-scaled MMA has an operand that is not defined: what its scale factors, in so many columns for so many rows, lack.
-    fn missing_factors(&self, group: &[usize], parts: [(u32, u32); 2]) -> String {
-        for (which, (column, rows)) in ["A", "B"].into_iter().zip(parts) {
+    fn missing_factors(&self, group: &[usize], parts: [Part; 2]) -> String {
+        for (which, part) in ["A", "B"].into_iter().zip(parts) {
             for &c in group {
                 let tensor = &self.ctas[c].tensor;
-                let lacks = |lane: u32, row: u32| !tensor.get(lane, column + row / 32).1;
-                let reads = |lane: u32| (0..rows).filter(move |row| row % 32 == lane % 32);
-                let held = [0, 1, 2, 3].map(|quarter| !(0..rows).any(|row| lacks(32 * quarter + row % 32, row)));
+                // What lacks its value: the row, and its place.
+                let lacking: Vec<(u32, (u32, u32))> = (0..part.rows)
+                    .flat_map(|row| part.quarters(row).map(move |quarter| (row, part.place(row, quarter))))
+                    .filter(|&(_, (lane, column))| !tensor.get(lane, column).1)
+                    .collect();
+                let held = [0, 1, 2, 3].map(|quarter| !lacking.iter().any(|(_, (lane, _))| lane / 32 == quarter));
                 if held == [true; 4] {
                     continue;
                 }
-                let name = self.tensor_name(column);
+                let name = self.tensor_name(part.column);
                 let begin = format!("{READS_FACTORS} of {which} in {name}");
                 if held.contains(&true) {
                     let quarters = |wanted: bool| {
@@ -157,26 +194,28 @@ impl Cluster<'_> {
                             (0..4).filter(|&n| held[n] == wanted).map(|n| format!("{} to {}", 32 * n, 32 * n + 31));
                         lanes.collect::<Vec<_>>().join(", ")
                     };
+                    let copy =
+                        if part.split { "tcgen05.cp.64x128b.warpx2::01_23" } else { "tcgen05.cp.32x128b.warpx4" };
                     return format!(
-                        "{begin}: lanes {} hold them, lanes {} do not; each quarter of 32 lanes needs its copy, as tcgen05.cp.32x128b.warpx4 \
-                         writes",
+                        "{begin}: lanes {} hold them, lanes {} do not; each quarter of 32 lanes needs its copy, as {copy} writes",
                         quarters(true),
                         quarters(false)
                     );
                 }
-                if (0..128).all(|lane| reads(lane).all(|row| lacks(lane, row))) {
-                    let columns = match rows.div_ceil(32) {
-                        1 => format!("column {column}"),
-                        n => format!("columns {column} to {}", column + n - 1),
+                let (first, count) = (part.column, part.columns());
+                if lacking.len() as u32 == (0..part.rows).map(|row| part.quarters(row).len() as u32).sum::<u32>() {
+                    let columns = match count {
+                        1 => format!("column {first}"),
+                        n => format!("columns {first} to {}", first + n - 1),
                     };
                     return format!("{begin}, which nothing has written ({columns} of all quarters)");
                 }
                 // Column by column, the lanes that lack theirs.
-                let lanes =
-                    |n: u32| (0..128).filter(move |&lane| reads(lane).any(|row| row / 32 == n && lacks(lane, row)));
-                let missing = (0..rows.div_ceil(32)).filter_map(|n| {
-                    let lanes = spans(lanes(n));
-                    (!lanes.is_empty()).then(|| format!("column {} in lanes {lanes}", column + n))
+                let missing = (first..first + count).filter_map(|column| {
+                    let mut lanes: Vec<u32> =
+                        lacking.iter().filter(|(_, at)| at.1 == column).map(|(_, at)| at.0).collect();
+                    lanes.sort_unstable();
+                    (!lanes.is_empty()).then(|| format!("column {column} in lanes {}", spans(lanes.into_iter())))
                 });
                 return format!("{begin}, where nothing has written {}", missing.collect::<Vec<_>>().join(", "));
             }
@@ -185,28 +224,46 @@ impl Cluster<'_> {
     }
 
     /// The quarters of the lanes do not hold the same scale factors.
-    fn factors_apart(&mut self, n: usize, (c, which, what, column, row): (usize, &str, &str, u32, u32)) {
+    fn factors_apart(&mut self, n: usize, (c, which, what, part, row): (usize, &str, &str, Part, u32)) {
         let site = self.mmas[n].site;
-        let name = self.tensor_name(column);
-        let cell = |quarter: u32| match self.ctas[c].tensor.get(32 * quarter + row % 32, column + row / 32) {
-            (value, true) => format!("{value:#010x}"),
-            _ => "nothing defined".into(),
+        let name = self.tensor_name(part.column);
+        let cell = |quarter: u32| {
+            let (lane, column) = part.place(row, quarter);
+            match self.ctas[c].tensor.get(lane, column) {
+                (value, true) => format!("{value:#010x}"),
+                _ => "nothing defined".into(),
+            }
         };
-        let cells = [0, 1, 2, 3].map(cell).join(", ");
+        let cells = part.quarters(row).map(cell).collect::<Vec<_>>().join(", ");
+        let (lane, column) = part.place(row, part.quarters(row).start);
+        let (whose, rule, help, of_each) = if part.split {
+            (
+                "both quarters of the lanes that compute its columns",
+                "With M = 128 for two CTAs, lanes 0 to 63 compute the left half of the columns and lanes 64 to 127 the right half (PTX ISA \
+                 9.7.16.10.5): each quarter of 32 lanes needs the scale factors of its own half of B, column r of the half in lane r mod 32.",
+                "Copy the factors of both halves with tcgen05.cp.64x128b.warpx2::01_23: the first 32 rows go to the lower two quarters, the \
+                 next to the upper two.",
+                if row < part.rows / 2 { "of the lower two quarters" } else { "of the upper two quarters" },
+            )
+        } else {
+            (
+                "all four quarters of the lanes",
+                "Scale factors are needed in each quarter of 32 lanes (PTX ISA 9.7.16.10.7): row r of A, or column r of B, in lane r mod 32 \
+                 of all four.",
+                "Copy them with tcgen05.cp.32x128b.warpx4, which writes all four quarters, or let each warp store the same to its own.",
+                "of each quarter",
+            )
+        };
         let mut diagnostic = self.problem(
             "scale-factors-apart",
             site,
-            format!("the scale factors of {which} in {name} are not the same in all four quarters of the lanes"),
-            "Scale factors are needed in each quarter of 32 lanes (PTX ISA 9.7.16.10.7): row r of A, or column r of B, in lane r mod 32 \
-             of all four.",
-            "Copy them with tcgen05.cp.32x128b.warpx4, which writes all four quarters, or let each warp store the same to its own.".into(),
+            format!("the scale factors of {which} in {name} are not the same in {whose}"),
+            rule,
+            help.into(),
         );
         diagnostic.severity = Severity::Finding;
-        diagnostic.labels[0].text = format!(
-            "{what} {row} has its factors in lane {} of each quarter, column {}: {cells}",
-            row % 32,
-            column + row / 32
-        );
+        diagnostic.labels[0].text =
+            format!("{what} {row} has its factors in lane {} {of_each}, column {column}: {cells}", lane % 32);
         self.findings.add(diagnostic);
     }
 }

@@ -64,7 +64,8 @@ pub struct Cta {
     pub tensor_shadow: Shadow,
     /// That of the upper 16 lanes of each quarter, once an accumulator has half of the lanes; the other one is of the lower 16 then.
     pub upper_shadow: Option<Shadow>,
-    pub tensor_relinquished: bool,
+    /// The warp that gave up the right to allocate, and where.
+    pub tensor_relinquished: Option<(usize, u32)>,
     /// Columns and statement of its last allocation of tensor memory.
     pub last_columns: Option<(u32, u32)>,
     /// One of its warps has seen here that a request of launch control was refused.

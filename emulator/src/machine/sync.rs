@@ -89,8 +89,8 @@ impl Cluster<'_> {
                 self.async_wait(at, *pending);
                 Ok(())
             }
-            Op::MatrixLoad { address, transposed, d } => self.matrix(at, address, *transposed, d, true),
-            Op::MatrixStore { address, transposed, s } => self.matrix(at, address, *transposed, s, false),
+            Op::MatrixLoad { address, shape, d } => self.matrix(at, address, *shape, d, true),
+            Op::MatrixStore { address, shape, s } => self.matrix(at, address, *shape, s, false),
             Op::AsyncStore(op) => self.async_store(at, op),
             Op::Fill { space, address, bytes } => self.fill(at, *space, address, *bytes),
             Op::TryCancel { to, barrier, all } => self.try_cancel(at, to, barrier, *all),

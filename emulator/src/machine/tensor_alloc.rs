@@ -30,14 +30,23 @@ impl Cluster<'_> {
                 "Round up to the next power of two, 32 at least.".into(),
             ))));
         }
-        if self.ctas[c].tensor_relinquished {
-            return Err(Some(Box::new(self.problem(
+        if let Some((by, given_up)) = self.ctas[c].tensor_relinquished {
+            let help = if by == w {
+                "Relinquish after the last allocation."
+            } else {
+                "Let the warp that allocates give up the right, behind its last allocation; or put a CTA barrier (bar.sync) between the \
+                 allocation and what other warps do."
+            };
+            let mut diagnostic = self.problem(
                 "tensor-relinquished",
                 site,
                 "this CTA has given up its right to allocate tensor memory".into(),
                 "After tcgen05.relinquish_alloc_permit, the CTA must not allocate (PTX ISA 9.7.16.7.1).",
-                "Relinquish after the last allocation.".into(),
-            ))));
+                help.into(),
+            );
+            let who = self.warp_name(by);
+            diagnostic.labels.push(self.label(given_up, format!("{who} gave it up here")));
+            return Err(Some(Box::new(diagnostic)));
         }
         let base = self.warps[w].registers.lane(address.base, 0) as u64;
         let whole = base.wrapping_add(address.offset as u64);

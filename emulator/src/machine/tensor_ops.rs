@@ -394,7 +394,7 @@ impl Cluster<'_> {
             }
             Op::TensorRelinquish => {
                 self.whole_warp(w, mask, site)?;
-                self.ctas[c].tensor_relinquished = true;
+                self.ctas[c].tensor_relinquished.get_or_insert((w, site));
                 self.record.add(w, mask, site, What::Relinquish);
                 if self.shares_sm() {
                     let (_, time) = self.when(w, f);

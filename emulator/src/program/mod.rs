@@ -20,6 +20,7 @@ pub(crate) mod known;
 pub(crate) mod lanes;
 mod layout;
 mod lower;
+pub(crate) mod matrix;
 pub(crate) mod narrow;
 mod near;
 pub(crate) mod op;

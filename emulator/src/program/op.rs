@@ -382,11 +382,13 @@ pub enum Op {
     /// `cp.async.wait_group` (`wait_all`: `None`)
     AsyncWait { pending: Option<u32> },
     /// `ldmatrix`
-    MatrixLoad { address: Address, transposed: bool, d: Box<[u16]> },
+    MatrixLoad { address: Address, shape: super::matrix::MatrixShape, d: Box<[u16]> },
     /// `stmatrix`
-    MatrixStore { address: Address, transposed: bool, s: Box<[u16]> },
+    MatrixStore { address: Address, shape: super::matrix::MatrixShape, s: Box<[u16]> },
     /// `mma.sync`
     WarpMma(Box<super::warp_mma::WarpMmaOp>),
+    /// `mma.sync` of FP64
+    WideMma(Box<super::warp_mma::WideMmaOp>),
     /// `movmatrix`
     MoveMatrix { d: u16, a: u16 },
     /// `tensormap.replace`: a field of the map at an address

@@ -18,3 +18,20 @@ pub struct WarpMmaOp {
     /// See `a`.
     pub c: Vec<u16>,
 }
+
+/// Operands of `mma.sync` of FP64: registers of 64 bits.
+#[derive(Debug)]
+pub struct WideMmaOp {
+    /// Rows of A: 8 or 16. B has 8 columns.
+    pub rows: usize,
+    /// Columns of A: 4, 8 or 16.
+    pub depth: usize,
+    /// D; `Reg::Sink` for `_`.
+    pub d: Vec<Reg>,
+    /// Fragments of A, B and C.
+    pub a: Vec<u16>,
+    /// See `a`.
+    pub b: Vec<u16>,
+    /// See `a`.
+    pub c: Vec<u16>,
+}

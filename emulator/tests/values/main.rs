@@ -41,6 +41,7 @@ mod warp_mma;
 mod warp_mma_kinds;
 mod wgmma;
 mod wgmma_kinds;
+mod wide_mma;
 
 use row::Row;
 
@@ -76,6 +77,7 @@ const TABLES: &[fn() -> Vec<Row>] = &[
     warp_mma::rows,
     warp_mma_kinds::rows,
     wgmma::rows,
+    wide_mma::rows,
     wgmma_kinds::rows,
 ];
 
@@ -101,6 +103,7 @@ fn ptxas_takes_the_rows() {
         ("vectors", vectors::rows()),
         ("warp_mma", warp_mma::rows()),
         ("warp_mma_kinds", warp_mma_kinds::rows()),
+        ("wide_mma", wide_mma::rows()),
         ("wgmma_kinds", wgmma_kinds::rows()),
     ] {
         assert!(!rows.is_empty(), "{name}");

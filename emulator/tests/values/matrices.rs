@@ -11,8 +11,77 @@ pub fn rows() -> Vec<Row> {
             }
         }
     }
+    for space in ["", ".shared", ".shared::cta"] {
+        for (count, times) in [(1, "x1"), (2, "x2")] {
+            rows.push(bytes_loaded(count, times, space));
+        }
+        for (count, times) in [(1, "x1"), (2, "x2"), (4, "x4")] {
+            rows.push(bytes_stored(count, times, space));
+        }
+    }
     rows.extend(small_copies());
     rows
+}
+
+/// Where the rows of 16 bytes lie, by lane: `%r20`, or a generic address in `%d14`.
+const ROW_OF_LANE: &str = "shl.b32 %r20, %r98, 5; mov.u32 %r21, smem; add.u32 %r20, %r20, %r21; cvt.u64.u32 %d14, %r20; cvta.shared.u64 %d14, %d14;\n";
+
+/// Byte b of the row that lane n names is 16 (n % 16) + b, and 7 more for lanes from 16 on.
+fn byte(lane: u64, b: u64) -> u64 {
+    (16 * (lane % 16) + b + lane / 16 * 7) & 0xff
+}
+
+/// `ldmatrix.m16n16.trans.b8`: a lane holds four neighbouring columns of two rows, of which columns are the rows in memory (PTX ISA,
+/// ldmatrix, figure of 16 × 16 fragments).
+fn bytes_loaded(count: u64, times: &str, space: &str) -> Row {
+    let at = if space.is_empty() { "%d14" } else { "%r20" };
+    let regs: Vec<String> = (1..=2 * count).map(|n| format!("%r{n}")).collect();
+    let fill = "and.b32 %r22, %r98, 15; shl.b32 %r22, %r22, 4; shr.u32 %r23, %r98, 4; mad.lo.u32 %r22, %r23, 7, %r22;\n\
+                mov.u32 %r24, 0;\nFILL:\nadd.u32 %r25, %r22, %r24; add.u32 %r26, %r20, %r24; st.shared.u8 [%r26], %r25;\n\
+                add.u32 %r24, %r24, 1; setp.lt.u32 %p1, %r24, 16; @%p1 bra FILL;\nbar.sync 0;\n";
+    let load = format!(
+        "ldmatrix.sync.aligned.m16n16.{times}.trans{space}.b8 {{{}}}, [{at}];\nmov.b64 %d0, {{%r{}, %r{}}};",
+        regs.join(", "),
+        2 * count - 1,
+        2 * count
+    );
+    let held = move |t: u64| {
+        let at = |row: u64, n: u64| byte(16 * (count - 1) + 4 * (t % 4) + n, row) << (8 * n);
+        let word = |row: u64| (0..4).map(|n| at(row, n)).sum::<u64>();
+        word(t / 4) | word(t / 4 + 8) << 32
+    };
+    bare(32, &load)
+        .around(&format!("{ROW_OF_LANE}{fill}"), "st.global.b64 [%d9], %d0;")
+        .gives(0, &(0..32).map(held).collect::<Vec<_>>())
+}
+
+/// `stmatrix.m16n8.trans.b8`: of each matrix a lane holds two neighbouring columns of two rows, and columns are the rows in memory (PTX
+/// ISA, stmatrix, figure of 16 × 8 fragments).
+fn bytes_stored(count: u64, times: &str, space: &str) -> Row {
+    let at = if space.is_empty() { "%d14" } else { "%r20" };
+    let regs: Vec<String> = (1..=count).map(|n| format!("%r{n}")).collect();
+    // Element (row, column) of matrix m is 8 row + column + 2 m: the lane's first, and 1, 64 and 65 more.
+    let mut set = String::from(
+        "shr.u32 %r30, %r98, 2; shl.b32 %r30, %r30, 3; and.b32 %r31, %r98, 3; shl.b32 %r31, %r31, 1; add.u32 %r30, %r30, %r31;\n",
+    );
+    for m in 0..count {
+        set += &format!("add.u32 %r31, %r30, {}; mad.lo.u32 %r{}, %r31, 0x1010101, 0x41400100;\n", 2 * m, m + 1);
+    }
+    let store =
+        format!("stmatrix.sync.aligned.m16n8.{times}.trans{space}.b8 [{at}], {{{}}};\nbar.sync 0;", regs.join(", "));
+    // A lane reads eight bytes of the rows of the last matrix: half a column.
+    let first = 8 * (count - 1);
+    let read = format!(
+        "setp.ge.u32 %p1, %r98, 16; @%p1 ret;\nshr.u32 %r22, %r98, 1; shl.b32 %r22, %r22, 5; and.b32 %r23, %r98, 1; shl.b32 %r23, %r23, 3;\n\
+         add.u32 %r22, %r22, %r23; mov.u32 %r21, smem; add.u32 %r22, %r22, %r21; ld.shared.b64 %d0, [%r22+{}];\n\
+         shl.b32 %r23, %r98, 3; cvt.u64.u32 %d1, %r23; add.s64 %d1, %d1, %d8; st.global.b64 [%d1], %d0;",
+        32 * first
+    );
+    let held = |n: u64| {
+        let element = |row: u64| (8 * row + n / 2 + 2 * (count - 1)) & 0xff;
+        (0..8).map(|i| element(8 * (n % 2) + i) << (8 * i)).sum::<u64>()
+    };
+    bare(32, &store).around(&format!("{ROW_OF_LANE}{set}"), &read).gives(0, &(0..16).map(held).collect::<Vec<_>>())
 }
 
 /// Element (row, column) of matrix m is 256 m + 16 row + column.

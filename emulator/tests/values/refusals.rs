@@ -317,7 +317,7 @@ fn a_refusal_names_the_nearest_form() {
         "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;",
         "atom.global.exch.b128 %q0, [%d8], %q1;",
         "multimem.red.relaxed.gpu.global.add.f32 [%d8], %f0;",
-        "ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r0, %r1}, [%r2];",
+        "ldmatrix.sync.aligned.m8n16.x1.shared.b8x16.b4x16_p64 {%r0}, [%r2];",
         "redux.sync.add.f32 %f0, %f1, -1;",
         "sqrt.approx.f64 %e0, %e1;",
     ] {
@@ -385,8 +385,8 @@ fn a_refusal_names_the_nearest_form() {
             The nearest form that is modelled: `atom.global.exch.b32`. `emulate --list-instructions` lists all.
         multimem.red.relaxed.gpu.global.add.f32
             No form of this opcode is modelled; `emulate --list-instructions` lists all that are.
-        ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8
-            The nearest form that is modelled: `ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16`. `emulate --list-instructions` lists all.
+        ldmatrix.sync.aligned.m8n16.x1.shared.b8x16.b4x16_p64
+            The nearest form that is modelled: `ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8`. `emulate --list-instructions` lists all.
         redux.sync.add.f32
             The nearest form that is modelled: `redux.sync.add.u32`. `emulate --list-instructions` lists all.
         sqrt.approx.f64

@@ -5,6 +5,7 @@ use crate::program::Bad;
 use crate::program::atomic::{AtomicOp, LoadOp, Scope, StoreOp, Sync, update, update_global};
 use crate::program::layout::type_bytes;
 use crate::program::lower::Binding;
+use crate::program::matrix::MatrixShape;
 use crate::program::op::{Op, Reg, Space};
 use crate::syntax::ast::Operand;
 
@@ -85,23 +86,27 @@ fn matrix_or_async(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) ->
             Ok(Some(Decoded::new(Op::AsyncWait { pending: Some(*pending as u32) }, vec![], vec![])))
         }
         ("ldmatrix" | "stmatrix", ["sync", "aligned", rest @ ..]) => {
-            let (mut count, mut transposed, mut shape) = (1, false, false);
+            let load = base == "ldmatrix";
+            let (mut count, mut named, mut ty, mut transposed) = (1, "", "", false);
             for m in rest {
                 match *m {
                     "x1" => count = 1,
                     "x2" => count = 2,
                     "x4" => count = 4,
                     "trans" => transposed = true,
-                    "m8n8" => shape = true,
-                    "shared" | "shared::cta" | "b16" => {}
+                    "m8n8" | "m16n8" | "m16n16" => named = m,
+                    "b16" | "b8" => ty = m,
+                    "shared" | "shared::cta" => {}
                     _ => return Ok(None),
                 }
             }
-            if !shape {
-                return Ok(None);
-            }
+            let shape = match (named, ty, load) {
+                ("m8n8", "b16", _) => MatrixShape::Halves { transposed },
+                ("m16n8", "b8", false) if transposed => MatrixShape::TallBytes,
+                ("m16n16", "b8", true) if transposed && count < 4 => MatrixShape::SquareBytes,
+                _ => return Ok(None),
+            };
             o.expect(2..=2)?;
-            let load = base == "ldmatrix";
             let (value, memory) = if load { (o.get(0)?, o.get(1)?) } else { (o.get(1)?, o.get(0)?) };
             let address = l.address(memory)?;
             let Operand::Vector(list) = value else {
@@ -110,10 +115,11 @@ fn matrix_or_async(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) ->
                     "Write its registers in braces, also one: `{%r0}`.",
                 ));
             };
-            if list.len() != count {
+            if list.len() != count * shape.registers() {
+                let each = if shape.registers() == 2 { "two 32-bit registers" } else { "one 32-bit register" };
                 return Err(wrong(
                     format!("{count} matrices, but {} registers", list.len()),
-                    "Name one 32-bit register for each matrix.",
+                    format!("Name {each} for each matrix."),
                 ));
             }
             let mut regs = Vec::new();
@@ -123,10 +129,10 @@ fn matrix_or_async(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) ->
             let all: Vec<Reg> = regs.iter().map(|&r| Reg::B32(r)).collect();
             let mut uses = base_of(&address);
             if load {
-                return Ok(Some(Decoded::new(Op::MatrixLoad { address, transposed, d: regs.into() }, uses, all)));
+                return Ok(Some(Decoded::new(Op::MatrixLoad { address, shape, d: regs.into() }, uses, all)));
             }
             uses.extend(all);
-            Ok(Some(Decoded::new(Op::MatrixStore { address, transposed, s: regs.into() }, uses, vec![])))
+            Ok(Some(Decoded::new(Op::MatrixStore { address, shape, s: regs.into() }, uses, vec![])))
         }
         _ => Ok(None),
     }

@@ -185,6 +185,7 @@ fn counts(base: &str, mods: &[&str], operand: usize) -> Want {
         ("tensormap", "replace", 1..) => Want::Count,
         ("movmatrix", _, _) => Want::of("b32"),
         // FP32 fragments take constants, those of pairs do not.
+        ("mma", _, _) if has("f64") => Want::of("f64"),
         ("mma", _, 0 | 3) if has("f32") => Want::of("f32"),
         ("mma", _, 0 | 3) if has("s32") => Want::of("s32"),
         ("mma", _, 1 | 2) if has("bf16") => Want::of("bf16x2"),

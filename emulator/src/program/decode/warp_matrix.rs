@@ -6,11 +6,14 @@ use super::{Decoded, Family, Lowering, Operands, wrong};
 use crate::program::Bad;
 use crate::program::kind::{Accumulator, Kind, Types};
 use crate::program::op::{Op, Reg};
-use crate::program::warp_mma::WarpMmaOp;
+use crate::program::warp_mma::{WarpMmaOp, WideMmaOp};
 use crate::syntax::ast::{Instruction, Operand};
 
 pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) -> Family {
     match (base, mods) {
+        ("mma", ["sync", "aligned", shape, "row", "col", types @ ..]) if types.contains(&"f64") => {
+            wide(l, shape, types, o)
+        }
         ("mma", ["sync", "aligned", shape, "row", "col", types @ ..]) => {
             let Some((bytes, types)) = form(shape, types) else { return Ok(None) };
             let d_f32 = types.d == Accumulator::F32;
@@ -19,19 +22,7 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
             let lists = [accumulators, bytes / 8, bytes / 16, accumulators];
             let mut regs: [Vec<Reg>; 4] = Default::default();
             for (n, (regs, count)) in regs.iter_mut().zip(lists).enumerate() {
-                let Operand::Vector(list) = o.get(n)? else {
-                    return Err(wrong(
-                        format!("operand {} of `{}` is no vector", n + 1, o.opcode),
-                        format!("Name {count} registers in braces."),
-                    ));
-                };
-                if list.len() != count {
-                    return Err(wrong(
-                        format!("operand {} of `{}` has {} registers", n + 1, o.opcode, list.len()),
-                        format!("This shape takes {count} (PTX ISA, mma)."),
-                    ));
-                }
-                for part in list {
+                for part in registers(o, n, count)? {
                     regs.push(match n {
                         0 if *part == Operand::Sink => Reg::Sink,
                         0 => Reg::B32(l.destination32(part)?),
@@ -55,6 +46,54 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
         }
         _ => Ok(None),
     }
+}
+
+/// The elements of an operand, of which there must be so many.
+fn registers<'a>(o: &'a Operands, n: usize, count: usize) -> Result<&'a [Operand], Bad> {
+    let Operand::Vector(list) = o.get(n)? else {
+        return Err(wrong(
+            format!("operand {} of `{}` is no vector", n + 1, o.opcode),
+            format!("Name {count} registers in braces."),
+        ));
+    };
+    if list.len() != count {
+        return Err(wrong(
+            format!("operand {} of `{}` has {} registers", n + 1, o.opcode, list.len()),
+            format!("This shape takes {count} (PTX ISA, mma)."),
+        ));
+    }
+    Ok(list)
+}
+
+/// FP64. It rounds to nearest, which may be said; no other rounding is modelled.
+fn wide(l: &mut Lowering, shape: &str, types: &[&str], o: &Operands) -> Family {
+    let (rows, depth) = match shape {
+        "m8n8k4" => (8, 4),
+        "m16n8k4" => (16, 4),
+        "m16n8k8" => (16, 8),
+        "m16n8k16" => (16, 16),
+        _ => return Ok(None),
+    };
+    let rest: Vec<&str> = types.iter().copied().filter(|part| *part != "rn").collect();
+    if rest != ["f64"; 4] || types.len() > 5 {
+        return Ok(None);
+    }
+    o.expect(4..=4)?;
+    let counts = [rows / 4, rows * depth / 32, depth / 4, rows / 4];
+    let mut d = Vec::new();
+    for part in registers(o, 0, counts[0])? {
+        d.push(if *part == Operand::Sink { Reg::Sink } else { Reg::B64(l.destination64(part)?) });
+    }
+    let mut sources: [Vec<u16>; 3] = Default::default();
+    for (n, (list, count)) in sources.iter_mut().zip(&counts[1..]).enumerate() {
+        for part in registers(o, n + 1, *count)? {
+            list.push(l.source64(part)?);
+        }
+    }
+    let [a, b, c] = sources;
+    let uses = [&a[..], &b, &c].concat().into_iter().map(Reg::B64).collect();
+    let op = WideMmaOp { rows, depth, d: d.clone(), a, b, c };
+    Ok(Some(Decoded::new(Op::WideMma(Box::new(op)), uses, d)))
 }
 
 /// Bytes of a row of A, and the types, that shape and types name: D, A, B and C. `.satfinite` may stand anywhere among the types of

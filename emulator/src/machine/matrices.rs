@@ -1,0 +1,76 @@
+//! `ldmatrix` and `stmatrix`: matrices between shared memory and the registers of a warp.
+
+use super::cluster::{Cluster, Stop};
+use super::resolve::Target;
+use super::state::{At, Slot};
+use crate::program::matrix::{MatrixShape, Piece};
+use crate::program::op::{Address, Reg};
+
+impl Cluster<'_> {
+    /// Rows of 16 bytes, of which each lane names one, to or from registers.
+    pub fn matrix(
+        &mut self,
+        at: At,
+        address: &Address,
+        shape: MatrixShape,
+        regs: &[u16],
+        load: bool,
+    ) -> Result<(), Stop> {
+        let At { w, f, mask, site } = at;
+        self.whole_warp(w, mask, site)?;
+        let stamp = self.stamp(w, mask, site);
+        let blank = self.stores_blank(site);
+        let (bytes, mut rows) = (shape.element(), Vec::<Slot>::with_capacity(32));
+        for (n, &reg) in regs.iter().enumerate() {
+            // The second register of a matrix has the rows of the first.
+            for lane in rows.len()..shape.rows(n).end {
+                let slot: Slot = self.shared_slot(at, lane, address, false, 16, 16)?;
+                self.touch_shared(w, slot, 16, stamp, !load);
+                rows.push(slot);
+            }
+            for t in 0..32 {
+                for piece in 0..4 / bytes {
+                    let Piece { row, byte } = shape.piece(n, t, piece);
+                    let slot = rows[row];
+                    let place = slot.offset as usize + byte;
+                    let shared = &mut self.ctas[slot.cta].shared;
+                    let registers = &mut self.warps[w].registers;
+                    let cell = &mut registers.b32[usize::from(reg)][t];
+                    let (shift, target) = (8 * bytes * piece, Target::Shared(slot.cta, place as u32));
+                    if load {
+                        let (value, defined) = shared.load(place, bytes);
+                        let blank = shared.any_blank(place, bytes);
+                        let kept = if piece == 0 { 0 } else { *cell & ((1 << shift) - 1) };
+                        *cell = kept | (value as u32) << shift;
+                        let before = piece == 0 || registers.defined(Reg::B32(reg)) >> t & 1 == 1;
+                        registers.set_defined(Reg::B32(reg), 1 << t, if defined && before { u32::MAX } else { 0 });
+                        if !defined {
+                            let origin = self.origin_of_memory(w, target, bytes, site);
+                            self.warps[w].origins.insert(Reg::B32(reg), origin);
+                        }
+                        if blank {
+                            self.loaded_blank(site);
+                        }
+                    } else {
+                        let value = *cell >> shift & (u32::MAX >> (32 - 8 * bytes));
+                        let defined = registers.defined(Reg::B32(reg)) >> t & 1 == 1;
+                        shared.store(place, bytes, value.into(), defined);
+                        if blank {
+                            shared.mark_blank(place, bytes);
+                        }
+                        if !defined {
+                            let origin = self.origin_of_register(w, Reg::B32(reg), site);
+                            self.keep_origin(w, target, bytes, origin);
+                        }
+                    }
+                }
+            }
+            if load {
+                let warp = &mut self.warps[w];
+                let time = warp.fragments[f].ready_at + self.costs.shared_load;
+                warp.on_the_way.push(&warp.registers, Reg::B32(reg), time);
+            }
+        }
+        Ok(())
+    }
+}
