@@ -343,6 +343,7 @@ fn verdict(outcomes: [fn() -> Outcome; 5], states: Vec<MilestoneState>) -> Verdi
         parts: std::array::from_fn(|part| (Part::ALL[part], outcomes[part]())),
         here: None,
         build_failure: None,
+        ending: None,
         points: 0.0,
         max_points: 5,
         seconds: 0.0,

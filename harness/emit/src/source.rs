@@ -142,6 +142,30 @@ pub const LOOK_AT_THE_PANIC: &str = "Look at this line with the eyes of the CPU:
 pub const LOOK_AT_THE_CALLS: &str = "Look in the kernel function for the call that ends there: it runs on the CPU, once, while the \
                                      kernel is built.";
 
+/// How a program came to give no kernel, where it was ended, or its answer is refused: for who tells others of it, and reads no sentence.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Ending {
+    /// Its answer is refused: why, in a line.
+    Refused(String),
+    /// It ended and left no answer.
+    Silent,
+    /// It was ended after so long.
+    TooLong(Whose, String),
+    /// A signal or a status of its own, in words.
+    Failed(Whose, String),
+}
+
+/// Whose end it was: what runs between a kernel's text and the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Whose {
+    /// The compiler, on the text.
+    Compiler,
+    /// What it made of it, which builds the kernel.
+    Kernel,
+}
+
 /// Why there is no kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -159,6 +183,9 @@ pub enum BuildFailure {
     NoAnswer {
         /// What happened.
         message: String,
+        /// How it came to that, where it is known. No answer of a program can hold it.
+        #[serde(skip)]
+        ending: Option<Ending>,
     },
     /// This machine failed: that says nothing of the kernel. No answer of a program can hold it.
     #[serde(skip)]
@@ -166,6 +193,18 @@ pub enum BuildFailure {
         /// What failed, and the way out.
         message: String,
     },
+}
+
+impl BuildFailure {
+    /// No answer, and no more is known than this.
+    pub fn no_answer(message: impl Into<String>) -> BuildFailure {
+        BuildFailure::NoAnswer { message: message.into(), ending: None }
+    }
+
+    /// How the program came to give no kernel, where it is known.
+    pub fn ending(&self) -> Option<&Ending> {
+        if let BuildFailure::NoAnswer { ending, .. } = self { ending.as_ref() } else { None }
+    }
 }
 
 impl fmt::Display for BuildFailure {
@@ -194,7 +233,7 @@ impl fmt::Display for BuildFailure {
                 }
                 write!(f, "\n  try: {LOOK_AT_THE_CALLS}")
             }
-            BuildFailure::NoAnswer { message } | BuildFailure::Here { message } => f.write_str(message),
+            BuildFailure::NoAnswer { message, .. } | BuildFailure::Here { message } => f.write_str(message),
         }
     }
 }
@@ -229,7 +268,7 @@ impl KernelSource for InProcess {
 fn closed(kernel: ptx::Kernel) -> Result<Built, BuildFailure> {
     let matrix = |name: &str| {
         [Matrix::A, Matrix::B, Matrix::D].into_iter().find(|matrix| matrix.to_string() == name).ok_or_else(|| {
-            BuildFailure::NoAnswer { message: format!("the kernel asks for a matrix {name}; there are A, B and D") }
+            BuildFailure::no_answer(format!("the kernel asks for a matrix {name}; there are A, B and D"))
         })
     };
     let param = |param: &ptx::Param| match param {
@@ -240,9 +279,9 @@ fn closed(kernel: ptx::Kernel) -> Result<Built, BuildFailure> {
             box_columns: map.box_columns,
             swizzle: map.swizzle,
         }),
-        other => Err(BuildFailure::NoAnswer {
-            message: format!("the kernel asks for the parameter {other:?}, which the judge does not know"),
-        }),
+        other => Err(BuildFailure::no_answer(format!(
+            "the kernel asks for the parameter {other:?}, which the judge does not know"
+        ))),
     };
     Ok(Built {
         params: kernel.params.iter().map(param).collect::<Result<_, _>>()?,

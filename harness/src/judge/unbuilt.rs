@@ -26,7 +26,7 @@ impl Judge<'_> {
                 [] => "the builder refused the kernel".to_string(),
             },
             BuildFailure::Panicked { .. } => "the kernel function panicked".to_string(),
-            BuildFailure::NoAnswer { message } | BuildFailure::Here { message } => not_built(message),
+            BuildFailure::NoAnswer { message, .. } | BuildFailure::Here { message } => not_built(message),
         };
         let (step, plural) = (self.step.number, if sms == 1 { "" } else { "s" });
         let what_for = format!("Built for {problem} on {sms} SM{plural}, which step {step} has to solve.\n");

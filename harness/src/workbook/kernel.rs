@@ -180,7 +180,8 @@ mod tests {
               try: Build the kernel for a problem that it can solve, or correct this condition.
             step03 does not build for 1000x1000x1000 f16: …: this solves nothing; this problem is 1000x1000x1000 f16
               try: Build the kernel for a problem that it can solve, or correct this condition.
-        "#]].assert_eq(
+        "#]]
+        .assert_eq(
             &[
                 refused(1, one_tile, 1024),
                 refused(3, whole_tiles, 1000),
