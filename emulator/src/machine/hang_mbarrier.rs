@@ -193,6 +193,7 @@ impl Cluster<'_> {
         }
         d
     }
+
     /// What to do about a wait that comes before all arrivals. `partner`: who should arrive, where it waits for this thread.
     fn begins_free(&self, partner: Option<&Blocked>) -> String {
         let arrives = partner.and_then(|partner| {

@@ -1,4 +1,4 @@
-//! What threads and engines do to mbarriers; waits for them are in [`super::mbarrier_wait`].
+//! What threads and engines do to mbarriers; which they name is in [`super::mbarrier_places`], waits for them in [`super::mbarrier_wait`].
 
 use super::cluster::{Cluster, Stop};
 use super::mbarrier::{LIMIT, Mbarrier, Used};

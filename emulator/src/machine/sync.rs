@@ -1,4 +1,4 @@
-//! CTA barriers, warp synchronisation and mbarriers.
+//! What is done by instructions through which warps and engines meet; lanes of a warp that meet, and fences between proxies.
 
 use super::cluster::{Cluster, Stop};
 use super::mbarrier::Used;
