@@ -164,11 +164,18 @@ impl Cluster<'_> {
             Some(seen) => format!("passed on phase {seen}"),
             None => "passed at once, on a fresh mbarrier".to_string(),
         };
-        let label = self.label(passed.site, format!("this wait for parity {} of {name} {on}", passed.parity));
-        let help = format!(
-            "Wait for parity {} of {name}: the MMA's commit completes phase {phase}, and phase n has parity n mod 2.",
-            phase % 2
-        );
+        let before = if passed.again { " a second time" } else { "" };
+        let label = self.label(passed.site, format!("this wait for parity {} of {name} {on}{before}", passed.parity));
+        let help = match passed.again {
+            // In a loop, one parity is right for every second round at most.
+            true => format!(
+                "Let the parity of this wait go on with each phase: phase n has parity n mod 2, and the MMA's commit completes phase {phase}."
+            ),
+            false => format!(
+                "Wait for parity {} of {name}: the MMA's commit completes phase {phase}, and phase n has parity n mod 2.",
+                phase % 2
+            ),
+        };
         Some((label, help))
     }
 

@@ -120,10 +120,14 @@ impl Cluster<'_> {
         let other = &self.barriers[twin as usize];
         let arrival = other.came.iter().find(|came| !came.bytes).or(other.came.first());
         let (home, commit) = (other.cta, arrival.is_some_and(|came| self.is_commit(came.site)));
+        let here = self.barriers[barrier as usize].cta;
         let mut d = self.hang(
             self.barriers[barrier as usize].init.site,
             format!("the wait for {name} never ends: nothing ever arrives at it, only at that of CTA {home}"),
             match commit {
+                true if arrival.is_some_and(|came| self.is_multicast(came.site)) => {
+                    format!("Let the mask of this commit name CTA {here}, too: its bit {here} is not set.")
+                }
                 true => {
                     "Let the commit arrive in both CTAs: tcgen05.commit with .multicast::cluster and a mask of both."
                         .into()

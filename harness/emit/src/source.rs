@@ -136,8 +136,18 @@ impl From<ptx::BuildError> for BuildErrorAt {
 }
 
 /// What to do about a panic at a line of the kernel.
-pub const LOOK_AT_THE_PANIC: &str = "Look at this line with the eyes of the CPU: a kernel function runs there, once, while the kernel is \
+const LOOK_AT_THE_PANIC: &str = "Look at this line with the eyes of the CPU: a kernel function runs there, once, while the kernel is \
                                      built, and its Rust values are not those of the GPU.";
+/// What to do where the panic is Rust's for a number below 0.
+const LOOK_AT_THE_DIFFERENCE: &str = "Let the number not fall below 0 for any size (K may be one tile): compare sums in place of differences, \
+                                      `a + b` with `c` in place of `a` with `c - b`, or use `saturating_sub`. A kernel function runs on the \
+                                      CPU, once, while the kernel is built, and so does this `-`.";
+
+/// What to do about a panic with this message, at a line of the kernel.
+pub fn look_at_the_panic(message: &str) -> &'static str {
+    if message == "attempt to subtract with overflow" { LOOK_AT_THE_DIFFERENCE } else { LOOK_AT_THE_PANIC }
+}
+
 /// What to do about one below it.
 pub const LOOK_AT_THE_CALLS: &str = "Look in the kernel function for the call that ends there: it runs on the CPU, once, while the \
                                      kernel is built.";
@@ -221,7 +231,7 @@ impl fmt::Display for BuildFailure {
                 Ok(())
             }
             BuildFailure::Panicked { message, place: Some(place) } if place.is_of_the_kernel() => {
-                write!(f, "{place}: the kernel function panicked: {message}\n  try: {LOOK_AT_THE_PANIC}")
+                write!(f, "{place}: the kernel function panicked: {message}\n  try: {}", look_at_the_panic(message))
             }
             BuildFailure::Panicked { message, place } => {
                 write!(f, "the kernel function panicked: {message}")?;

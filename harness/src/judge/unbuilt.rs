@@ -16,7 +16,7 @@ impl Judge<'_> {
             }
             BuildFailure::Panicked { message, place: Some(place) } if place.is_of_the_kernel() => {
                 let title = format!("the kernel function panicked: {message}");
-                diagnostics::at(&title, place, "here", emit::source::LOOK_AT_THE_PANIC, sources)
+                diagnostics::at(&title, place, "here", emit::source::look_at_the_panic(message), sources)
             }
             other => format!("error: {other}\n"),
         };
