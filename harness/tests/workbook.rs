@@ -151,6 +151,16 @@ fn errors_name_what_exists() {
               try: Name one of the steps here: step01 (`1` and `01` also mean `step01`).
         "#]],
     );
+    // Before the first is built.
+    fails(
+        &below,
+        &["bundle", "1,hopper,11"],
+        expect![[r#"
+            error: there is no step `11`
+              try: Name one of the steps here: step01 (`1` and `01` also mean `step01`).
+              `hopper` is the kernel for an H100 or H200.
+        "#]],
+    );
     // Nothing to reset is nothing wrong.
     let told = |expected: Expect| {
         let output = workbook(&below, &["reset", "01"]);

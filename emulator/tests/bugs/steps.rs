@@ -17,7 +17,7 @@ fn cases() -> Vec<(Case, Said)> {
                 own,
                 Ring,
                 &[("@next_stage_multiplier", ""), ("@flip_multiplier", "")],
-                Among(&[("operand-not-ready", "@mma")]),
+                Among(&[("operand-not-ready", "@mma"), ("hang", "@wait_full")]),
             ),
             ("operand-not-ready", "go on from round to round", "passed on phase 0 a second time"),
         ),

@@ -1,7 +1,7 @@
 //! `cargo workbook bundle`, and what a bundle does where it is started.
 
 use super::bench::{Options, card, timed};
-use super::kernel::{Kernel, list, sms_for};
+use super::kernel::{Kernel, are_known, list, sms_for};
 use super::workspace::Workspace;
 use super::{Patience, print};
 use crate::bench::{self, Machine};
@@ -23,6 +23,7 @@ pub fn write(
     sms: Option<u32>,
 ) -> Result<String, String> {
     may_be_written(out)?;
+    are_known(workspace, kernels)?;
     let mut carried = Vec::new();
     for kernel in kernels {
         let found = Kernel::named(workspace, kernel, solution)?;

@@ -32,9 +32,7 @@ impl Kernel {
                 .ok_or("the Hopper kernel is one of the solutions, and this program has none")?;
             return Ok(Kernel { name: HOPPER.to_string(), step: None, source: Box::new(InProcess(found)) });
         }
-        let number = workspace
-            .named(kernel)
-            .map_err(|error| format!("{error}\n  `{HOPPER}` is the kernel for an H100 or H200."))?;
+        let number = number(workspace, kernel)?;
         let step = crate::step(number);
         if solution {
             let kernel = reference_kernels::solution(number);
@@ -103,6 +101,19 @@ impl Kernel {
         };
         format!("{name} does not take {problem}: {}: {}\n  try: {out}", refused.place, refused.message)
     }
+}
+
+/// Whether all of these are kernels that there are: before the first is built, which takes a while.
+///
+/// # Errors
+/// The first name that is none.
+pub fn are_known(workspace: &Workspace, kernels: &[String]) -> Result<(), String> {
+    kernels.iter().filter(|kernel| *kernel != HOPPER).try_for_each(|kernel| number(workspace, kernel).map(drop))
+}
+
+fn number(workspace: &Workspace, kernel: &str) -> Result<u8, String> {
+    let named = workspace.named(kernel);
+    named.map_err(|error| format!("{error}\n  `{HOPPER}` is the kernel for an H100 or H200."))
 }
 
 /// Streaming multiprocessors that a kernel is built for where no GPU says it: those of the GPU that runs its PTX.
