@@ -344,3 +344,24 @@ fn catch<T>(body: impl FnOnce() -> T) -> Result<T, BuildFailure> {
         BuildFailure::Panicked { message, place }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::hint::black_box;
+
+    /// The words are Rust's: they may change with the compiler.
+    #[test]
+    #[cfg(debug_assertions)]
+    fn a_number_below_0_has_its_own_advice() {
+        fn kernel(k: &mut ptx::Cta, gemm: &ptx::Gemm) {
+            k.threads(32);
+            let _ = black_box(gemm.tiles_k(64)) - black_box(2);
+        }
+        let problem = Problem { m: 128, n: 128, k: 64, dtype: ptx::Dtype::F16 };
+        let failure = InProcess(kernel).build(&problem, 148).expect_err("1 - 2");
+        let BuildFailure::Panicked { message, .. } = failure else { panic!("{failure:?}") };
+        assert!(look_at_the_panic(&message).contains("saturating_sub"), "{message}");
+        assert_eq!(look_at_the_panic("no such tile"), LOOK_AT_THE_PANIC);
+    }
+}
