@@ -1,4 +1,5 @@
-//! Mistakes that students make in a step, where the words of the finding must name the cause: what is said, and what is pointed at.
+//! Mistakes that students make in a step, where the words of the finding must name the cause: what is said, and what is pointed at. Unlike the
+//! others here they were written when the emulator had seen the mistakes, and its words had been mended.
 
 use super::case::{Base, Case, Expect, case, edited, told};
 use Base::{Pair, Ring};
