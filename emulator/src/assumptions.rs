@@ -61,6 +61,12 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "A long block-scaled MMA and, right behind it, a copy of other scale factors to the same columns, many times.",
     ),
     assume(
+        "dependent-launch-alone",
+        "A launch runs alone. What grids before it wrote is there from the beginning, for loads of threads and of TMA alike, and no other grid begins under it: griddepcontrol.wait goes on at once and orders nothing, griddepcontrol.launch_dependents does nothing, and neither takes time. So nothing is said of a wait that lacks, or that stands behind the first use of what it waits for.",
+        "Which grids depend on each other the runtime decides, not the text. The ISA says that a wait makes the memory operations of prerequisite grids visible to the grid, and not in which proxies: libraries load by TMA right behind it, without a proxy fence. Of a wait in a grid without prerequisites it says nothing; kernels that are launched either way have one. It gives no times.",
+        "A grid that stores late, and a dependent one that loads the same bytes behind its wait, by TMA and by threads, many times; the same kernel launched without the attribute; clocks around the wait in both.",
+    ),
+    assume(
         "descriptor-without-constant",
         "A matrix descriptor of tcgen05 with 0b000 in bits 46–48 is read as one with 0b001; it gets a note.",
         "The ISA gives the constant 0b001, and does not say what another value does. Triton wrote 0b000 up to release 3.5 (2025), whose kernels run on B200s.",
@@ -295,6 +301,32 @@ pub const ASSUMPTIONS: &[Assumption] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+    use std::path::Path;
+
+    /// What the sources name as "assumption `x`", below a folder.
+    fn named(folder: &Path, found: &mut Vec<String>) {
+        for entry in fs::read_dir(folder).expect("a folder").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                named(&path, found);
+                continue;
+            }
+            let text = fs::read_to_string(&path).expect("a text");
+            let names = text.split("assumption `").skip(1).filter_map(|rest| Some(rest.split_once('`')?.0));
+            let is_name = |name: &&str| name.len() > 1 && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+            found.extend(names.filter(is_name).map(str::to_string));
+        }
+    }
+
+    #[test]
+    fn assumptions_that_the_sources_name_are_listed() {
+        let mut found = Vec::new();
+        named(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut found);
+        assert!(found.contains(&"dependent-launch-alone".to_string()), "{found:?}");
+        found.retain(|name| ASSUMPTIONS.iter().all(|assumption| assumption.name != name));
+        assert_eq!(found, Vec::<String>::new(), "no such assumption");
+    }
 
     #[test]
     fn names_are_in_order_and_every_entry_says_all_four_things() {

@@ -37,6 +37,8 @@ mod rows_21_30;
 mod rows_31_40;
 #[path = "bugs/several.rs"]
 mod several;
+#[path = "bugs/steps.rs"]
+mod steps;
 #[path = "bugs/tried.rs"]
 mod tried;
 #[path = "bugs/tried_kernels.rs"]

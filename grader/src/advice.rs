@@ -251,6 +251,7 @@ mod tests {
                 parts: Part::ALL.map(|part| (part, outcomes.next().unwrap())),
                 milestones: Vec::new(),
                 build_failure: None,
+                ending: None,
                 here: None,
                 points: 0.0,
                 max_points: 5,

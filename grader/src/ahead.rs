@@ -113,7 +113,7 @@ mod tests {
             let mut built = Built { ptx: format!(".loc 1 40 11\n// {problem}\n"), grid: [1, 1, 1], ..Built::default() };
             (self.1)(self.0.get(), &mut built);
             match built.name.as_str() {
-                "refused" => Err(BuildFailure::NoAnswer { message: "refused".to_string() }),
+                "refused" => Err(BuildFailure::no_answer("refused")),
                 _ => Ok(built),
             }
         }

@@ -2,7 +2,7 @@
 //!
 //! Texts are cut, never points: a verdict says the same of each part, and how much of its words is left out.
 
-use harness::{MilestoneState, Outcome, Verdict};
+use harness::{Ending, MilestoneState, Outcome, Verdict};
 
 /// The longest text. The longest explanation of the corpus has a tenth of it.
 const TEXT: usize = 32 << 10;
@@ -12,6 +12,9 @@ const TITLE: usize = 4 << 10;
 /// The verdict with texts of which a report of all steps can be made, and read by who batches it.
 pub fn bounded(mut verdict: Verdict) -> Verdict {
     verdict.build_failure.iter_mut().for_each(|text| cut(text, TEXT));
+    if let Some(Ending::Refused(how) | Ending::TooLong(_, how) | Ending::Failed(_, how)) = &mut verdict.ending {
+        cut(how, TITLE);
+    }
     for (_, outcome) in &mut verdict.parts {
         match outcome {
             Outcome::Failed { title, text } => {
@@ -53,7 +56,7 @@ mod tests {
 
     impl KernelSource for Says {
         fn build(&self, _: &Problem, _: u32) -> Result<Built, BuildFailure> {
-            Err(BuildFailure::NoAnswer { message: self.0.clone() })
+            Err(BuildFailure::no_answer(self.0.clone()))
         }
     }
 

@@ -334,7 +334,7 @@ fn step(graded: &Graded, about: &About) -> Step {
         next: advice::in_step(graded),
         parts: parts.map(|((part, outcome), points)| self::part(*part, outcome, points)).collect(),
         milestones: verdict.milestones.iter().map(milestone).collect(),
-        stopped: verdict.build_failure.as_deref().and_then(stopped::happened).into_iter().chain(named).collect(),
+        stopped: verdict.ending.as_ref().map(stopped::happened).into_iter().chain(named).collect(),
         seconds: rounded(verdict.seconds),
     }
 }

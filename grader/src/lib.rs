@@ -14,7 +14,7 @@
 //! struct Nothing;
 //! impl KernelSource for Nothing {
 //!     fn build(&self, _: &Problem, _: u32) -> Result<Built, BuildFailure> {
-//!         Err(BuildFailure::NoAnswer { message: "does not compile".to_string() })
+//!         Err(BuildFailure::no_answer("does not compile"))
 //!     }
 //! }
 //!

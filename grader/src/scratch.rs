@@ -11,7 +11,7 @@ use crate::toolchain::Toolchain;
 use harness::answers::plain;
 use harness::diagnostics::Sources;
 use harness::workbook::name;
-use harness::{BuildFailure, Emitted, emitted};
+use harness::{BuildFailure, Emitted, Ending, Whose, emitted};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -119,11 +119,15 @@ pub fn build(toolchain: &Toolchain, cage: &Cage, kernel: &Kernel, limits: TimeLi
             Err(ran)
         })
     };
-    let no_answer = |message: String| ScratchError::HandIn(BuildFailure::NoAnswer { message });
-    let too_long = |limit: &str| no_answer(format!("compiling it took longer than {limit} and was ended"));
+    let ended =
+        |message: String, ending: Option<Ending>| ScratchError::HandIn(BuildFailure::NoAnswer { message, ending });
+    let too_long = |limit: String| {
+        let message = format!("compiling it took longer than {limit} and was ended");
+        ended(message, Some(Ending::TooLong(Whose::Compiler, limit)))
+    };
     match tried()? {
         Ok(scratch) => return Ok(scratch),
-        Err(ran) => ran.too_long().map_or(Ok(()), |limit| Err(too_long(&limit)))?,
+        Err(ran) => ran.too_long().map_or(Ok(()), |limit| Err(too_long(limit)))?,
     }
     // What failed may have been this machine, for a moment: the compiler must work on another text, and then fail on this one again.
     control(toolchain, cage, kernel.step, limits).map_err(ScratchError::Here)?;
@@ -132,22 +136,26 @@ pub fn build(toolchain: &Toolchain, cage: &Cage, kernel: &Kernel, limits: TimeLi
         Err(ran) => ran,
     };
     if let Some(limit) = ran.too_long() {
-        return Err(too_long(&limit));
+        return Err(too_long(limit));
     }
     // What a compiler says when it is ended is of use to those who make it.
-    Err(no_answer(match (ran.end, ran.failure()) {
-        (End::Signalled(_), Some(how)) => format!(
-            "it does not compile: the compiler was {how}\n  \
-             try: Look for macros, constants or statics that grow without bound; a kernel needs less than {} MiB to compile.",
-            Limits::COMPILER.memory >> 20
-        ),
+    let message = match (ran.end, ran.failure()) {
+        (End::Signalled(_), Some(how)) => {
+            let message = format!(
+                "it does not compile: the compiler was {how}\n  \
+                 try: Look for macros, constants or statics that grow without bound; a kernel needs less than {} MiB to compile.",
+                Limits::COMPILER.memory >> 20
+            );
+            return Err(ended(message, Some(Ending::Failed(Whose::Compiler, how))));
+        }
         (_, None) => format!(
             "it compiles, and its program cannot be taken: {}\n  try: Look for tables that are built into it.",
             ran.not_taken.first().map_or("there is none", String::as_str)
         ),
         _ => head::wrong(kernel, &ran.stderr)
             .unwrap_or_else(|| format!("it does not compile:\n{}", plain(&shortened(&ran.stderr)))),
-    }))
+    };
+    Err(ended(message, None))
 }
 
 /// Runs the compiler on a kernel in a scratch folder. An error is this machine's.
@@ -297,7 +305,7 @@ mod tests {
             let ran = ran.clone();
             let source = Emitted::by(move |_, _| Ok(asked(ran.clone())));
             match source.build(&Problem::f16(128, 128, 64), 148) {
-                Err(BuildFailure::NoAnswer { message }) => message,
+                Err(BuildFailure::NoAnswer { message, .. }) => message,
                 other => panic!("{other:?}"),
             }
         };

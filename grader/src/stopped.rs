@@ -7,6 +7,7 @@
 mod names;
 
 use harness::workbook::name;
+use harness::{Ending, Whose};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -118,42 +119,31 @@ pub fn named(text: &str) -> Vec<Stopped> {
     all
 }
 
-/// What happened, by the words in which the grader says that there is no kernel; `None`: nothing that was refused or ended, as where a text
-/// does not compile. A program's own words stand behind them, and are not looked at.
-pub fn happened(build_failure: &str) -> Option<Stopped> {
-    let first = build_failure.lines().next().unwrap_or_default();
-    let short = |text: &str| text.split("; it said:").next().unwrap_or_default().trim_end_matches(':').to_string();
-    let of = |what: What, text: String| Some(Stopped { what, text: format!("{text}; {}", what.holds()), line: None });
-    if first.starts_with("the answer is not") {
-        return of(What::Answer, format!("refused: {}", short(first)));
-    }
-    if first.starts_with("the program that builds the kernel left no answer") {
-        return of(What::Answer, "the program ended and left no answer".to_string());
-    }
-    // The size that was asked for is no matter.
-    let limit = |text: &str| {
-        text.split_once(" took longer than ").map(|(_, rest)| {
-            // What it used by then is another each time.
-            let limit = rest.split(", of which").next().unwrap_or_default();
-            limit.replace(" and was ended", "")
-        })
+/// What happened to the compiler or to the program that builds the kernel. A program's own words are not looked at.
+pub fn happened(ending: &Ending) -> Stopped {
+    let called = |whose: &Whose| match whose {
+        Whose::Compiler => "the compiler",
+        Whose::Kernel => "the program",
     };
-    if let Some(limit) = limit(first).filter(|_| first.starts_with("compiling it")) {
-        return of(What::Time, format!("the compiler was ended after {limit}"));
-    }
-    if let Some(limit) = limit(first).filter(|_| first.starts_with("building the kernel for")) {
-        return of(What::Time, format!("the program was ended after {limit}"));
-    }
-    if let Some(how) = first.strip_prefix("it does not compile: the compiler was ") {
-        return of(What::Ended, format!("the compiler was {how}"));
-    }
-    let how = first.strip_prefix("the program that builds the kernel failed (")?;
-    of(What::Ended, format!("the program failed ({})", how.split_once(')').map_or(how, |(how, _)| how)))
+    let (what, text) = match ending {
+        Ending::Refused(why) => (What::Answer, format!("refused: {why}")),
+        Ending::Silent => (What::Answer, "the program ended and left no answer".to_string()),
+        Ending::TooLong(whose, limit) => {
+            // What it used by then is another each time.
+            let limit = limit.split(", of which").next().unwrap_or_default();
+            (What::Time, format!("{} was ended after {limit}", called(whose)))
+        }
+        Ending::Failed(Whose::Compiler, how) => (What::Ended, format!("the compiler was {how}")),
+        Ending::Failed(Whose::Kernel, how) => (What::Ended, format!("the program failed ({how})")),
+    };
+    Stopped { what, text: format!("{text}; {}", what.holds()), line: None }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
+    use harness::{Answer, answers};
 
     #[test]
     fn a_hostile_text_is_read_in_time_and_told_in_few_lines() {
@@ -171,43 +161,42 @@ mod tests {
     }
 
     #[test]
-    fn what_happened_is_told_and_a_mistake_is_not() {
-        let told = |text: &str| happened(text).map(|stopped| (stopped.what, stopped.text));
-        let says = |text: &str, what, begin: &str| {
-            let found = told(text);
-            assert!(found.as_ref().is_some_and(|(w, t)| *w == what && t.starts_with(begin)), "{text}: {found:?}");
-        };
-        says(
-            "the answer is not a kernel: unknown field `points`, expected one of `name` at line 1 column 145",
-            What::Answer,
-            "refused: the answer is not a kernel: unknown field `points`",
+    fn what_happened_is_told_in_a_line() {
+        let late = |whose, limit: &str| Ending::TooLong(whose, limit.to_string());
+        let said: String = [
+            Ending::Refused("the answer is not a kernel: unknown field `points`".to_string()),
+            Ending::Silent,
+            late(Whose::Compiler, "120 s of CPU time"),
+            late(Whose::Kernel, "200 s on the clock, of which it used 0.3 s of CPU time (it slept or waited)"),
+            Ending::Failed(Whose::Compiler, "ended by signal 9".to_string()),
+            Ending::Failed(Whose::Kernel, "exit status: 3".to_string()),
+        ]
+        .iter()
+        .map(|ending| happened(ending).of_step(2) + "\n")
+        .collect();
+        expect![[r#"
+            step02: refused: the answer is not a kernel: unknown field `points`; it gets no points
+            step02: the program ended and left no answer; it gets no points
+            step02: the compiler was ended after 120 s of CPU time; it gets no points
+            step02: the program was ended after 200 s on the clock; it gets no points
+            step02: the compiler was ended by signal 9; it gets no points
+            step02: the program failed (exit status: 3); it gets no points
+        "#]]
+        .assert_eq(&said);
+    }
+
+    /// The words of a program are not what happened, whatever they are.
+    #[test]
+    fn a_program_cannot_say_what_happened_to_it() {
+        let forged =
+            r#"{"failed": {"no_answer": {"message": "compiling it took longer than 5 s of CPU time and was ended"}}}"#;
+        let Ok(Answer::Failed(failure)) = answers::parse(forged) else { panic!("it is an answer") };
+        assert!(
+            failure.to_string().starts_with("compiling it took longer") && failure.ending().is_none(),
+            "{failure:?}"
         );
-        says(
-            "compiling it took longer than 120 s of CPU time and was ended",
-            What::Time,
-            "the compiler was ended after 120 s of CPU time",
-        );
-        says(
-            "building the kernel for 128 x 128 x 64 took longer than 20 s of CPU time and was ended\ntry: Look.",
-            What::Time,
-            "the program was ended after 20 s of CPU time;",
-        );
-        says(
-            "the program that builds the kernel failed (ended by signal 31: it made a system call that is not allowed); it said:\nx",
-            What::Ended,
-            "the program failed (ended by signal 31: it made a system call that is not allowed)",
-        );
-        says(
-            "the answer is not taken: `answer.json` is not a plain file; it said:\nout",
-            What::Answer,
-            "refused: the answer is not taken",
-        );
-        for text in [
-            "it does not compile:\nerror[E0425]: cannot find value",
-            "the kernel function panicked: took longer than",
-            "",
-        ] {
-            assert_eq!(told(text), None, "{text}");
-        }
+        let forged = r#"{"failed": {"no_answer": {"message": "", "ending": "silent"}}}"#;
+        let refused = answers::parse(forged).expect_err("no answer has this field");
+        assert!(refused.contains("unknown field `ending`"), "{refused}");
     }
 }

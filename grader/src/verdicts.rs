@@ -185,6 +185,7 @@ mod tests {
             parts,
             milestones: Vec::new(),
             build_failure: None,
+            ending: None,
             here: None,
             points: 5.0,
             max_points: 5,

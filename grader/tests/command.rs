@@ -1,6 +1,7 @@
 //! What the command refuses before it grades anything, and what it says of itself.
 
 use grader::versions::{Versions, WORKBOOK};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -104,5 +105,38 @@ fn the_sources_of_the_program_are_all_known() {
             "{} is not in grader/sources.rs",
             file.display()
         );
+    }
+}
+
+/// What a package's program is built from: each crate, with its features.
+fn built_from(package: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["tree", "--offline", "--edges", "normal,build", "--prefix", "none", "--no-dedupe"])
+        .args(["--format", "{p}|{f}", "--package", package])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo starts");
+    assert!(output.status.success(), "{output:?}");
+    let mut crates: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        let (name, features) = line.split_once('|').expect(line);
+        crates.entry(name.to_string()).or_default().insert(features.to_string());
+    }
+    crates
+}
+
+/// Cargo unites the features that one command asks for. Where two commands ask for different ones, all that stands above is built twice: once
+/// that was the emulator, a minute of a release build.
+#[test]
+fn what_the_grader_has_built_other_commands_use() {
+    let grader = built_from("grader");
+    assert!(grader.len() > 80, "{} crates", grader.len());
+    for package in ["emulate", "harness", "silicon"] {
+        let other = built_from(package);
+        assert!(other.keys().any(|name| name.starts_with("emulator ")), "{package}: {:?}", other.keys());
+        let differ: Vec<_> =
+            other.iter().filter(|(name, has)| grader.get(*name).is_some_and(|had| had != *has)).collect();
+        assert!(differ.is_empty(), "{package} asks for other features than the grader: {differ:?}");
     }
 }

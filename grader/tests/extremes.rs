@@ -20,7 +20,7 @@ impl KernelSource for Answers {
         match answers::parse(&self.0) {
             Ok(Answer::Built(built)) => Ok(built),
             Ok(Answer::Failed(failure)) => Err(failure),
-            Err(message) => Err(BuildFailure::NoAnswer { message }),
+            Err(message) => Err(BuildFailure::no_answer(message)),
         }
     }
 }

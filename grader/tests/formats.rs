@@ -6,7 +6,7 @@ use grader::formats::{Format, of_report, render};
 use grader::json::{self, About, Report};
 use grader::rubric::{Moment, Rubric};
 use grader::{Grade, Graded};
-use harness::{MilestoneResult, MilestoneState, Outcome, Part, Place, Verdict};
+use harness::{Ending, MilestoneResult, MilestoneState, Outcome, Part, Place, Verdict, Whose};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -30,6 +30,7 @@ fn verdict(step: u8, outcomes: [Outcome; 5], first: MilestoneState) -> Graded {
         milestones: milestones.collect(),
         here: None,
         build_failure: None,
+        ending: None,
         points: 0.0,
         max_points: known.points,
         seconds: 1.25,
@@ -317,6 +318,7 @@ fn what_was_refused_or_stopped_is_told_and_costs_nothing() {
     let plain = json::report(&grade, &About::default());
     let build = "building the kernel for 128 x 128 x 64 took longer than 20 s of CPU time and was ended\ntry: Look.";
     grade.steps[1].verdict.build_failure = Some(build.to_string());
+    grade.steps[1].verdict.ending = Some(Ending::TooLong(Whose::Kernel, "20 s of CPU time".to_string()));
     let report = json::report(&grade, &About { named: BTreeMap::from([(1, named)]), ..About::default() });
     assert_eq!(report.points, plain.points);
     let says = [

@@ -45,6 +45,7 @@ fn graded(step: u8, title: &str, points: f64, max_points: u32, outcomes: [Outcom
         milestones: states.into_iter().enumerate().map(milestone).collect(),
         here: None,
         build_failure: None,
+        ending: None,
         points,
         max_points,
         seconds: 0.25,

@@ -332,7 +332,7 @@ struct Refuses(InProcess, Problem);
 impl KernelSource for Refuses {
     fn build(&self, problem: &Problem, sms: u32) -> Result<Built, BuildFailure> {
         if *problem == self.1 {
-            return Err(BuildFailure::NoAnswer { message: "this size is refused".to_string() });
+            return Err(BuildFailure::no_answer("this size is refused"));
         }
         self.0.build(problem, sms)
     }

@@ -5,7 +5,7 @@
 //! does not take is left to the launch, which explains it better.
 
 use crate::problem::Problem;
-use crate::source::{BuildErrorAt, BuildFailure, Built, Param, Place};
+use crate::source::{BuildErrorAt, BuildFailure, Built, Ending, Param, Place};
 use emit::Answer;
 use std::fs;
 use std::io::ErrorKind;
@@ -39,7 +39,6 @@ const MAX_BYTES: u64 = 16 << 20;
 /// # Errors
 /// When it is missing, or no answer: what is wrong with it. When this machine does not give it: [`BuildFailure::Here`].
 pub(crate) fn read(path: &Path) -> Result<Answer, BuildFailure> {
-    let wrong = |message: String| BuildFailure::NoAnswer { message };
     let here = |e: std::io::Error| BuildFailure::Here { message: format!("cannot read the answer: {e}") };
     // An answer is a plain file: a link or a pipe made by the program would make the judge read something else.
     let about = match fs::symlink_metadata(path) {
@@ -47,16 +46,22 @@ pub(crate) fn read(path: &Path) -> Result<Answer, BuildFailure> {
         Err(e) if e.kind() == ErrorKind::NotFound => {
             let what =
                 "the program that builds the kernel left no answer: it ended before the kernel function returned";
-            return Err(wrong(what.to_string()));
+            return Err(BuildFailure::NoAnswer { message: what.to_string(), ending: Some(Ending::Silent) });
         }
         Err(e) => return Err(here(e)),
     };
     if !about.is_file() || about.len() > MAX_ANSWER {
-        return Err(wrong(format!("the answer is not a file of at most {} MiB", MAX_ANSWER >> 20)));
+        return Err(refused(format!("the answer is not a file of at most {} MiB", MAX_ANSWER >> 20)));
     }
     let bytes = fs::read(path).map_err(here)?;
-    let text = String::from_utf8(bytes).map_err(|_| wrong("the answer is not UTF-8".to_string()))?;
-    parse(&text).map_err(wrong)
+    let text = String::from_utf8(bytes).map_err(|_| refused("the answer is not UTF-8".to_string()))?;
+    parse(&text).map_err(refused)
+}
+
+/// An answer that is refused: its first line says what it was.
+pub(crate) fn refused(message: String) -> BuildFailure {
+    let why = message.lines().next().unwrap_or_default().trim_end_matches(':').to_string();
+    BuildFailure::NoAnswer { message, ending: Some(Ending::Refused(why)) }
 }
 
 /// Reads the text of an answer.
@@ -83,8 +88,8 @@ pub fn parse(text: &str) -> Result<Answer, String> {
                 BuildFailure::Panicked { message: plain(&message), place: place.map(shown_place) }
             }
             // Only this side of the answer knows what failed here.
-            BuildFailure::NoAnswer { message } | BuildFailure::Here { message } => {
-                BuildFailure::NoAnswer { message: plain(&message) }
+            BuildFailure::NoAnswer { message, .. } | BuildFailure::Here { message } => {
+                BuildFailure::no_answer(plain(&message))
             }
         })),
     }
@@ -265,7 +270,7 @@ mod tests {
         }})
     }
 
-    fn refused(change: impl FnOnce(&mut Value)) -> String {
+    fn changed(change: impl FnOnce(&mut Value)) -> String {
         let mut answer = answer();
         change(&mut answer["built"]);
         parse(&answer.to_string()).expect_err("must be refused")
@@ -277,29 +282,29 @@ mod tests {
         let map = |rows: u32| json!([{"tensor_map": {"matrix": "A", "box_rows": rows, "box_columns": 64, "swizzle": "none"}}]);
         let tile = |rows: u32| json!({"tile": {"rows": rows, "columns": rows, "element_bytes": 2, "swizzle": 0}});
         let said = [
-            refused(|built| built["name"] = json!("k\u{1b}[2J")),
-            refused(|built| built["ptx"] = json!("a\nb\u{1b}c")),
-            refused(|built| built["ptx"] = json!("a\u{61c}b")),
-            refused(|built| built["ptx"] = json!(".entry a() {}\n".repeat(65))),
-            refused(|built| built["grid"] = json!([1, 1])),
-            refused(|built| built["grid"] = json!([1.5, 1, 1])),
-            refused(|built| built["cluster"] = json!([0, 0, 0])),
-            refused(|built| built["block"] = json!([1 << 16, 2, 1])),
-            refused(|built| built["dynamic_shared"] = json!(1u32 << 31)),
-            refused(|built| built["params"] = map(0)),
-            refused(|built| built["params"] = map(257)),
-            refused(|built| built["params"] = json!([{"pointer": "Reference"}])),
-            refused(|built| built["params"] = json!([{"pointer": 140_000_000_000u64}])),
-            refused(|built| built["regions"][0]["name"] = json!("a\nerror: passed")),
-            refused(|built| built["regions"][0]["name"] = json!("a\u{202e}b")),
-            refused(|built| built["regions"][0]["offset"] = json!(u32::MAX)),
-            refused(|built| built["regions"][0]["kind"] = tile(u32::MAX)),
-            refused(|built| built["regions"] = json!(vec![built["regions"][0].clone(); MAX_LIST + 1])),
-            refused(|built| {
+            changed(|built| built["name"] = json!("k\u{1b}[2J")),
+            changed(|built| built["ptx"] = json!("a\nb\u{1b}c")),
+            changed(|built| built["ptx"] = json!("a\u{61c}b")),
+            changed(|built| built["ptx"] = json!(".entry a() {}\n".repeat(65))),
+            changed(|built| built["grid"] = json!([1, 1])),
+            changed(|built| built["grid"] = json!([1.5, 1, 1])),
+            changed(|built| built["cluster"] = json!([0, 0, 0])),
+            changed(|built| built["block"] = json!([1 << 16, 2, 1])),
+            changed(|built| built["dynamic_shared"] = json!(1u32 << 31)),
+            changed(|built| built["params"] = map(0)),
+            changed(|built| built["params"] = map(257)),
+            changed(|built| built["params"] = json!([{"pointer": "Reference"}])),
+            changed(|built| built["params"] = json!([{"pointer": 140_000_000_000u64}])),
+            changed(|built| built["regions"][0]["name"] = json!("a\nerror: passed")),
+            changed(|built| built["regions"][0]["name"] = json!("a\u{202e}b")),
+            changed(|built| built["regions"][0]["offset"] = json!(u32::MAX)),
+            changed(|built| built["regions"][0]["kind"] = tile(u32::MAX)),
+            changed(|built| built["regions"] = json!(vec![built["regions"][0].clone(); MAX_LIST + 1])),
+            changed(|built| {
                 built["todos"] = json!([{"id": "1.1", "place": {"file": "x".repeat(257), "line": 1, "column": 1}}])
             }),
-            refused(|built| built["points"] = json!(100)),
-            refused(|built| built["buffers"] = json!([[1, 2, 3]])),
+            changed(|built| built["points"] = json!(100)),
+            changed(|built| built["buffers"] = json!([[1, 2, 3]])),
         ];
         expect![[r#"
             the answer is not a kernel (name): `k�[2J` is no name of an entry

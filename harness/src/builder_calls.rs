@@ -11,6 +11,7 @@ pub const CALLS: &[(&str, &str)] = &[
     ("fence.mbarrier_init", "fence_mbarrier_init"),
     ("fence.proxy.async.shared::cta", "fence_proxy_async"),
     ("mbarrier.arrive.expect_tx", "expect_tx"),
+    ("tcgen05.commit with .multicast::cluster", "commit_multicast"),
     ("tcgen05.commit", "commit"),
     ("tcgen05.dealloc", "tmem_dealloc"),
     ("tcgen05.fence::after_thread_sync", "tcgen05_fence_after"),

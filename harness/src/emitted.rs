@@ -5,7 +5,7 @@
 use crate::answers;
 use crate::problem::Problem;
 use crate::process;
-use crate::source::{BuildFailure, Built, KernelSource};
+use crate::source::{BuildFailure, Built, Ending, KernelSource, Whose};
 use emit::{Answer, Request};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -99,7 +99,7 @@ impl Emitted {
 
 impl KernelSource for Emitted {
     fn build(&self, problem: &Problem, sms: u32) -> Result<Built, BuildFailure> {
-        let no_answer = |message: String| BuildFailure::NoAnswer { message };
+        let ended = |message: String, ending: Ending| BuildFailure::NoAnswer { message, ending: Some(ending) };
         let here = |message: String| BuildFailure::Here { message };
         let folder = match &self.folder {
             Some(folder) => tempfile::tempdir_in(folder),
@@ -115,19 +115,21 @@ impl KernelSource for Emitted {
         match asked.end {
             End::Well => {}
             End::TookTooLong(limit) => {
-                return Err(no_answer(format!(
+                let message = format!(
                     "building the kernel for {problem} took longer than {limit} and was ended\n\
                      try: Look for a Rust loop that does not end: `repeat` loops on the GPU, a Rust `for` unrolls while building."
-                )));
+                );
+                return Err(ended(message, Ending::TooLong(Whose::Kernel, limit)));
             }
             End::Failed(how) => {
                 // A program that may write the answer itself fails when it cannot.
                 writable(folder.path()).map_err(here)?;
-                return Err(no_answer(format!(
+                let message = format!(
                     "the program that builds the kernel failed ({how}){}\n  \
                      try: Look in the kernel function for what ends a program: `std::process`, calls without an end, tables that fill the memory.",
                     answers::plain(&said)
-                )));
+                );
+                return Err(ended(message, Ending::Failed(Whose::Kernel, how)));
             }
         }
         let printed = format!("{}{}", asked.stdout, asked.stderr);
@@ -136,21 +138,25 @@ impl KernelSource for Emitted {
             eprintln!("\nprinted while the kernel was built for {problem}:\n{}", answers::plain(printed.trim_end()));
         }
         let answer = answers::read(&reply).map_err(|failure| match failure {
-            BuildFailure::NoAnswer { message } => {
+            BuildFailure::NoAnswer { message, ending } => {
                 // That nothing lies here is not that nothing was left.
-                let message = match &asked.not_taken {
-                    Some(why) => format!("the answer is not taken: {why}"),
-                    None => message,
+                let (why, ending) = match &asked.not_taken {
+                    Some(why) => {
+                        let why = format!("the answer is not taken: {why}");
+                        (why.clone(), Some(Ending::Refused(why)))
+                    }
+                    None => (message, ending),
                 };
                 let said = answers::plain(&said);
-                no_answer(format!(
-                    "{message}{said}\n  try: Let the kernel function return, and leave the answer to the workbook."
-                ))
+                let message = format!(
+                    "{why}{said}\n  try: Let the kernel function return, and leave the answer to the workbook."
+                );
+                BuildFailure::NoAnswer { message, ending }
             }
             other => other,
         })?;
         match answer {
-            Answer::Built(built) => answers::fits(&built, problem).map(|()| built).map_err(no_answer),
+            Answer::Built(built) => answers::fits(&built, problem).map(|()| built).map_err(answers::refused),
             Answer::Failed(failure) => Err(failure),
         }
     }

@@ -83,7 +83,9 @@ pub use judge::{judge, structure};
 pub use matrices::{compare, inputs, reference};
 pub use options::{Demands, JudgeOptions};
 pub use problem::Problem;
-pub use source::{BuildErrorAt, BuildFailure, Built, InProcess, KernelSource, Matrix, OpenTodo, Param, Place};
+pub use source::{
+    BuildErrorAt, BuildFailure, Built, Ending, InProcess, KernelSource, Matrix, OpenTodo, Param, Place, Whose,
+};
 pub use steps::{Milestone, STEPS, Step, step};
 pub use test_main::step_main;
 pub use verdict::{MilestoneResult, MilestoneState, Outcome, Part, Verdict};

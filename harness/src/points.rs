@@ -88,6 +88,7 @@ mod tests {
             ],
             milestones: (0..of).map(milestone).collect(),
             build_failure: None,
+            ending: None,
             here: None,
             points: 0.0,
             max_points: 10,

@@ -158,6 +158,7 @@ mod tests {
                 .map(|((id, title), state)| MilestoneResult { id: id.to_string(), title: title.to_string(), state })
                 .collect(),
             build_failure: None,
+            ending: None,
             here: None,
             points: 0.75,
             max_points: 5,

@@ -1,6 +1,6 @@
 //! What the judge found: five parts, the milestones, the points.
 
-use crate::source::Place;
+use crate::source::{Ending, Place};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -139,6 +139,9 @@ pub struct Verdict {
     pub milestones: Vec<MilestoneResult>,
     /// Why there is no kernel to judge, if so.
     pub build_failure: Option<String>,
+    /// How it came to that, where a program was ended or its answer is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ending: Option<Ending>,
     /// What failed on this machine, if something did: then this is no verdict on the kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub here: Option<String>,

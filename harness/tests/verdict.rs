@@ -142,7 +142,7 @@ fn another_process_is_asked_and_not_trusted() {
         };
         let built = Emitted::from_command(shell, Duration::from_secs_f64(seconds)).build(&SIZE, 148);
         built.map_err(|failure| match failure {
-            BuildFailure::NoAnswer { message } => message,
+            BuildFailure::NoAnswer { message, .. } => message,
             other => panic!("the program's fault is told as {other:?}"),
         })
     };

@@ -151,6 +151,16 @@ fn errors_name_what_exists() {
               try: Name one of the steps here: step01 (`1` and `01` also mean `step01`).
         "#]],
     );
+    // Before the first is built.
+    fails(
+        &below,
+        &["bundle", "1,hopper,11"],
+        expect![[r#"
+            error: there is no step `11`
+              try: Name one of the steps here: step01 (`1` and `01` also mean `step01`).
+              `hopper` is the kernel for an H100 or H200.
+        "#]],
+    );
     // Nothing to reset is nothing wrong.
     let told = |expected: Expect| {
         let output = workbook(&below, &["reset", "01"]);
@@ -343,6 +353,7 @@ fn verdict(outcomes: [fn() -> Outcome; 5], states: Vec<MilestoneState>) -> Verdi
         parts: std::array::from_fn(|part| (Part::ALL[part], outcomes[part]())),
         here: None,
         build_failure: None,
+        ending: None,
         points: 0.0,
         max_points: 5,
         seconds: 0.0,
@@ -422,4 +433,50 @@ fn todos_milestones_and_pages_agree() {
             );
         }
     }
+}
+
+/// A page that nobody named a place for goes to what is built, a file that one can name is where one says, and the output says where.
+#[test]
+#[cfg(feature = "solutions")]
+fn a_trace_leaves_the_sources_alone_and_says_where_it_is() {
+    let (folder, _) = checkout();
+    let told = |args: &[&str]| {
+        let output = workbook(folder.path(), args);
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let at_the_top = || {
+        let entries = fs::read_dir(folder.path()).expect("a folder").flatten();
+        let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    };
+    let sources = at_the_top();
+    let said = told(&["trace", "1", "--solution"]);
+    assert!(said.contains(" simulated cycles, to target/trace/step01-solution.html\n"), "{said}");
+    assert!(read(&folder, "target/trace/step01-solution.html").starts_with("<!doctype html>"));
+    assert_eq!(at_the_top(), [&sources[..], &["target".to_string()]].concat());
+    // Again, in the place of the one before; and where one says.
+    told(&["trace", "1", "--solution"]);
+    let said = told(&["trace", "1", "--solution", "--out", "mine.html"]);
+    assert!(said.contains(", to mine.html\n") && read(&folder, "mine.html").starts_with("<!doctype html>"), "{said}");
+    // What is no page stays, and the way out is named.
+    fs::write(folder.path().join("notes.md"), "notes").expect("written");
+    fails(
+        folder.path(),
+        &["trace", "1", "--solution", "--out", "notes.md"],
+        expect![[r#"
+            error: notes.md exists and is no page of `trace`; nothing was changed
+              try: Name another file with `--out`.
+        "#]],
+    );
+    assert_eq!(read(&folder, "notes.md"), "notes");
+    fails(
+        folder.path(),
+        &["trace", "1", "--solution", "--out", "nowhere/mine.html"],
+        expect![[r#"
+            error: nowhere/mine.html cannot be written: No such file or directory (os error 2)
+              try: Name another file with `--out`.
+        "#]],
+    );
 }

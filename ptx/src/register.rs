@@ -88,12 +88,13 @@ pub trait Register: sealed::Register + fmt::Display {}
 )]
 pub trait Operand<R>: sealed::Operand<R> + Copy {}
 
+/// Who writes `if round == 0` is shown the line of the type: what stands behind it there is for them.
 macro_rules! register {
     ($(#[$doc:meta])* $name:ident, $class:ident, $type:literal) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug)]
         #[must_use = "a register that nothing reads is work for nothing"]
-        pub struct $name(Id);
+        pub struct $name(Id); // only the GPU knows its value: compare there, with `.eq(…)` or `.lt(…)`, and ask with `t.when(…)`
 
         impl sealed::Register for $name {
             const CLASS: Class = Class::$class;

@@ -50,7 +50,10 @@ impl Cluster<'_> {
     }
 
     pub fn bulk_wait(&mut self, at: At, pending: u32, read: bool) -> Result<(), Stop> {
-        let At { w, f, mask, .. } = at;
+        let At { w, f, mask, site } = at;
+        if lanes(mask).all(|lane| !self.warps[w].bulk.contains_key(&lane)) {
+            self.findings.bulk_waits_for_none.insert((w, site));
+        }
         if self.bulk_satisfied(w, mask, pending, read) {
             self.bulk_pass(w, mask, pending, read);
             return Ok(());

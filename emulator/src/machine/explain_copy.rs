@@ -95,14 +95,17 @@ impl Cluster<'_> {
         match (self.kind(first)?, self.kind(second)) {
             (Mbarrier, _) => Some(self.cure_of_load(first, second, &race.passed)),
             (_, Some(Mbarrier)) if self.meant_the_load(race) => Some(self.cure_of_load(second, first, &[])),
-            (BulkReads { warp }, _) => cure(
-                STORE_RULE,
-                format!(
-                    "Before {{}} is written again, let the thread that issued the copy execute cp.async.bulk.commit_group and \
-                     cp.async.bulk.wait_group.read 0{}.",
-                    then(warp, second)
-                ),
-            ),
+            (BulkReads { warp }, _) => Some(Cure {
+                labels: self.waits_of_others(warp as usize),
+                ..Cure::new(
+                    STORE_RULE,
+                    format!(
+                        "Before {{}} is written again, let the thread that issued the copy execute cp.async.bulk.commit_group and \
+                         cp.async.bulk.wait_group.read 0{}.",
+                        then(warp, second)
+                    ),
+                )
+            }),
             (BulkWrites { warp }, _) => cure(
                 STORE_RULE,
                 format!(
@@ -147,6 +150,17 @@ impl Cluster<'_> {
         }
     }
 
+    /// Waits for bulk groups by warps of the same CTA that have issued no copy in the whole run.
+    fn waits_of_others(&self, warp: usize) -> Vec<Label> {
+        let cta = |w: usize| self.warps.get(w).map(|warp| warp.cta);
+        let has_none = |w: usize| self.warps.get(w).is_some_and(|warp| warp.bulk.is_empty());
+        let others = self.findings.bulk_waits_for_none.iter().filter(|&&(w, _)| cta(w) == cta(warp) && has_none(w));
+        let text = |w| {
+            format!("{} waits here for its own copies, and has issued none: this waits for nothing", self.warp_name(w))
+        };
+        others.take(1).map(|&(w, site)| self.label(site, text(w))).collect()
+    }
+
     fn is_bulk_store(&self, site: u32) -> bool {
         let stores = |op: &Op| matches!(op, Op::Tma(op) if matches!(op.kind, TmaKind::Store | TmaKind::Reduce(_)));
         self.kernel.code.iter().any(|inst| inst.site == site && stores(&inst.op))
@@ -185,7 +199,7 @@ impl Cluster<'_> {
             _ => "the thread that issues the second".into(),
         };
         let passed = passed.iter().find(|p| p.barrier == barrier);
-        if let Some(Passed { site, parity: waited, phase: seen, .. }) = passed
+        if let Some(Passed { site, parity: waited, phase: seen, again, .. }) = passed
             && seen.is_none_or(|seen| seen < phase)
         {
             let (b, brought) =
@@ -213,13 +227,24 @@ impl Cluster<'_> {
                 None => "at once: on a fresh mbarrier, parity 1 counts as complete".to_string(),
                 Some(seen) => format!("on phase {seen}"),
             };
-            return Cure {
-                rule: LOAD_RULE,
-                help: format!(
-                    "Wait for parity {parity} of {name}: the copy's bytes complete phase {phase}, and phase n has parity n mod 2."
+            // In a loop: neither the stage nor the parity has gone on.
+            let (before, help) = match again {
+                true => (
+                    " a second time",
+                    format!(
+                        "Let the mbarrier and the parity of this wait go on from round to round: {who} has seen this phase of {name} before, and \
+                         the copy's bytes complete phase {phase}, which has parity {parity}."
+                    ),
                 ),
-                labels: vec![self.label(*site, format!("this wait for parity {waited} of {name} passed {why}"))],
+                false => (
+                    "",
+                    format!(
+                        "Wait for parity {parity} of {name}: the copy's bytes complete phase {phase}, and phase n has parity n mod 2."
+                    ),
+                ),
             };
+            let passed = format!("this wait for parity {waited} of {name} passed {why}{before}");
+            return Cure { rule: LOAD_RULE, help, labels: vec![self.label(*site, passed)] };
         }
         let whose = self.barriers[barrier as usize].cta;
         if self.cta_of(other).is_some_and(|cta| cta != whose) {

@@ -1,7 +1,8 @@
 //! Races of global memory: between warps and engines of one CTA, of a cluster, of a launch.
 
 use super::cluster::Cluster;
-use super::explain::{Draft, GLOBAL_RULE, PROXY_RULE};
+use super::drafts::Draft;
+use super::explain::{GLOBAL_RULE, PROXY_RULE};
 use super::explain_copy::{Cure, FLAG_RULE};
 use super::state::{ActorKind, Race};
 use crate::diagnostic::Severity;

@@ -3,7 +3,7 @@
 use super::statements::{Does, Statements};
 use crate::diagnostic::{Diagnostic, Label, Place, Severity, join_labels};
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// A line: of a source file if it is known, of the PTX text otherwise.
 pub type Line = (Option<String>, u32);
@@ -89,6 +89,8 @@ const FOLLOWS: &[Follows] = &[
     // What is multiplied before its bytes are there: a phase has not waited for all of them.
     Follows(UNDEFINED, &[TOO_EARLY], is_multiplied, Then::Dropped),
     Follows(&["operand-not-ready", "race-shared"], &["phase-completed-early"], names_its_copy, Then::Dropped),
+    // Who reads a product that it has not waited for hands its columns back too early: phases go by that nobody has seen.
+    Follows(&["hang"], &["mma-not-awaited"], arrives_behind, Then::Behind),
     // What a warp stores behind a load of a product that it has not waited for.
     Follows(
         &["race-shared", "operand-not-ready", "operand-overwritten"],
@@ -116,6 +118,13 @@ fn has_line(d: &Diagnostic, label: &Label) -> bool {
 
 fn is_at(d: &Diagnostic, place: &Place) -> bool {
     d.labels.iter().any(|known| known.place.shown() == place.shown())
+}
+
+/// The one names an arrival of threads further down than the load that the other names.
+fn arrives_behind(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
+    let loads = other.labels.iter().filter(|label| statements.are(&label.place, Does::Reads));
+    let Some(load) = loads.map(|label| label.place.line).min() else { return false };
+    one.labels.iter().any(|label| label.place.line > load && statements.are(&label.place, Does::Arrives))
 }
 
 /// The one is of a store further down than the first place of the other.
@@ -183,6 +192,8 @@ pub struct Findings {
     never_written: HashSet<Line>,
     /// An arrival too many comes from others than those whose MMAs read what has not come.
     pub overflow_first: bool,
+    /// Waits for the bulk groups of threads that have none so far: the warp, and where.
+    pub bulk_waits_for_none: BTreeSet<(usize, u32)>,
     /// The run hangs at an mbarrier to whose phase an earlier one has left bytes: the statements that bring bytes there.
     pub hangs_by_late_bytes: Vec<Place>,
 }

@@ -1,11 +1,10 @@
 //! Explains why nothing can go on any more: the root first, the other waiters in one line each.
 
 use super::cluster::Cluster;
-use super::hang_root::{Chain, by_site};
+use super::hang_root::Chain;
 use super::names::{counted, counted_are};
 use super::warp::State;
 use crate::diagnostic::{Diagnostic, Label, Place, Severity};
-use crate::program::op::Op;
 use std::cell::OnceCell;
 
 /// A fragment that cannot go on.
@@ -33,9 +32,13 @@ fn alike(one: &State, other: &State) -> bool {
     }
 }
 
-/// What to do about a wait that comes before all arrivals.
-const BEGINS_FREE: &str = "If it waits for a stage or an accumulator to be free, as all are at the beginning, let it begin with parity 1: that \
-                           passes on a fresh mbarrier. Otherwise let something arrive at it before.";
+/// Why a run is stuck.
+struct Stuck<'b> {
+    root: &'b Blocked,
+    chain: Chain,
+    /// They wait for each other, and nothing has come to any of them so far.
+    fresh: bool,
+}
 
 /// Places that a hang names.
 const MOST_LABELS: usize = 6;
@@ -43,6 +46,30 @@ const MOST_LABELS: usize = 6;
 impl Cluster<'_> {
     /// Adds the finding for a run that is stuck.
     pub fn explain_hang(&mut self) {
+        let blocked = self.all_blocked();
+        let Some(Stuck { root, chain, fresh }) = self.root_of(&blocked) else { return };
+        let left_bytes = |n: u32| {
+            let b = &self.barriers[n as usize];
+            b.bytes != 0 && b.traffic.late > 0
+        };
+        if let Some(n) = barrier_of(root).filter(|&n| left_bytes(n)) {
+            let brought = self.barriers[n as usize].came.iter().filter(|came| came.bytes);
+            let places: Vec<Place> = brought.map(|came| self.place(came.site)).collect();
+            self.findings.hangs_by_late_bytes.extend(places);
+        }
+        let drawn = self.draw_ring(&blocked, &chain);
+        // Of two that wait for each other, it is known who should arrive before.
+        let partner = chain.waits.get(1).filter(|_| drawn.is_some() && chain.waits.len() == 2);
+        let mut diagnostic = self.tell_root(&blocked, root, partner.and_then(|&n| blocked.get(n)));
+        if let Some(drawn) = drawn {
+            diagnostic.title = if fresh { format!("{}: {drawn}", diagnostic.title) } else { drawn };
+        }
+        self.tell_others(&blocked, root, &chain, &mut diagnostic);
+        self.findings.add(diagnostic);
+    }
+
+    /// Fragments that cannot go on, the likeliest roots first.
+    fn all_blocked(&self) -> Vec<Blocked> {
         let mut blocked = Vec::new();
         let mut asking = false;
         for (w, warp) in self.warps.iter().enumerate() {
@@ -73,7 +100,12 @@ impl Cluster<'_> {
             State::Meeting => 5,
         };
         blocked.sort_by_key(|b| (rank(&b.state), b.warp));
-        let Some(mut root) = blocked.first() else { return };
+        blocked
+    }
+
+    /// The wait that is to be told, and those that it follows from.
+    fn root_of<'b>(&self, blocked: &'b [Blocked]) -> Option<Stuck<'b>> {
+        let mut root = blocked.first()?;
         // All have arrived, and bytes are missing or too many: others wait for who waits there.
         let lacks_bytes = |b: &&Blocked| match b.state {
             State::Mbarrier { barrier, .. } => {
@@ -83,7 +115,7 @@ impl Cluster<'_> {
             _ => false,
         };
         // Or a phase that has begun does not end: what others wait for begins behind it.
-        let begun = blocked.iter().find(lacks_bytes).or_else(|| self.begun(&blocked));
+        let begun = blocked.iter().find(lacks_bytes).or_else(|| self.begun(blocked));
         root = begun.unwrap_or(root);
         // What would arrive is stuck at a CTA barrier itself: that one is the root.
         if let State::Mbarrier { barrier, .. } = root.state {
@@ -93,7 +125,7 @@ impl Cluster<'_> {
             root = blocked.iter().find(held).unwrap_or(root);
         }
         // Who should arrive there waits itself: on to that wait.
-        let mut chain = self.wait_chain(&blocked, root);
+        let mut chain = self.wait_chain(blocked, root);
         // A wait that is wrong whatever others do, or for more arrivals than come elsewhere; of those that wait for each other, one at a
         // stage that the other side leaves out, or, where nothing has come to any of them, the one whose work comes first.
         let members = chain.ring.and_then(|ring| chain.waits.get(ring..)).unwrap_or_default();
@@ -101,20 +133,20 @@ impl Cluster<'_> {
         // Who goes round a loop for ever waits for nobody.
         let endless = blocked.iter().find(|b| b.state == State::Ready && self.endless(b.warp).is_some());
         let between = blocked.iter().find(|b| matches!(b.state, State::TensorAlloc { .. }) && self.is_in_ring());
-        let alone = blocked.iter().find(|b| self.allocates_alone(&blocked, b));
+        let alone = blocked.iter().find(|b| self.allocates_alone(blocked, b));
         let odd = between
             .or(alone)
             .or(endless)
-            .or_else(|| self.wrong_by_itself(&blocked))
-            .or_else(|| self.counts_too_many(&blocked));
+            .or_else(|| self.wrong_by_itself(blocked))
+            .or_else(|| self.counts_too_many(blocked));
         // Of those that wait for each other where nothing has come yet, the ring is told all the same.
         let mut fresh_ring = None;
         let odd = odd.or_else(|| {
-            let (one, other) = self.each_before_the_other(&blocked)?;
+            let (one, other) = self.each_before_the_other(blocked)?;
             fresh_ring = Some(vec![one, other]);
             Some(one)
         });
-        let odd = odd.or_else(|| members.iter().copied().find(|b| self.other_stage(&blocked, b).is_some()));
+        let odd = odd.or_else(|| members.iter().copied().find(|b| self.other_stage(blocked, b).is_some()));
         let odd = odd.or_else(|| {
             let first = self.first_of_fresh(&members)?;
             let at = members.iter().position(|b| std::ptr::eq(*b, first))?;
@@ -123,7 +155,7 @@ impl Cluster<'_> {
         });
         // A long ring says less than a phase that has begun in it, and so does one of which arrivals are astray.
         let long = chain.ring.is_some_and(|ring| chain.waits.len() > ring + 2);
-        let astray = |b: &&Blocked| barrier_of(b).is_some_and(|n| self.idle_twin(&blocked, n).is_some());
+        let astray = |b: &&Blocked| barrier_of(b).is_some_and(|n| self.idle_twin(blocked, n).is_some());
         let odd = odd.or_else(|| begun.filter(|b| chain.ring.is_some() && (long || astray(b))));
         let fresh = fresh_ring.is_some();
         if let Some(odd) = odd {
@@ -135,23 +167,18 @@ impl Cluster<'_> {
         }
         // Or who should arrive stands at a CTA barrier.
         let last = chain.waits.last().filter(|_| chain.ring.is_none()).and_then(|&last| blocked.get(last));
-        chain.waits.extend(last.and_then(|last| self.held_at_cta_barrier(&blocked, last)));
+        chain.waits.extend(last.and_then(|last| self.held_at_cta_barrier(blocked, last)));
         // Of those who wait for each other, the one that the others were found by.
         root = chain.ring.or(chain.waits.len().checked_sub(1)).map_or(root, |at| &blocked[chain.waits[at]]);
-        let left_bytes = |n: u32| {
-            let b = &self.barriers[n as usize];
-            b.bytes != 0 && b.traffic.late > 0
-        };
-        if let Some(n) = barrier_of(root).filter(|&n| left_bytes(n)) {
-            let brought = self.barriers[n as usize].came.iter().filter(|came| came.bytes);
-            let places: Vec<Place> = brought.map(|came| self.place(came.site)).collect();
-            self.findings.hangs_by_late_bytes.extend(places);
-        }
-        let root_place = self.place(root.site);
-        let mut diagnostic = match &root.state {
+        Some(Stuck { root, chain, fresh })
+    }
+
+    /// What is wrong at the root. `partner`: of two that wait for each other, the other one.
+    fn tell_root(&self, blocked: &[Blocked], root: &Blocked, partner: Option<&Blocked>) -> Diagnostic {
+        match &root.state {
             State::Mbarrier { barrier, parity, .. } => self
                 .wrong_wait(root)
-                .unwrap_or_else(|| self.stuck_mbarrier(&blocked, root, *barrier, *parity)),
+                .unwrap_or_else(|| self.stuck_mbarrier(blocked, root, (*barrier, *parity), partner)),
             State::TensorAlloc { pair: Some(_) }
                 if self.ctas[self.warps[root.warp].cta ^ 1].tensor.held().is_empty() =>
             {
@@ -221,20 +248,12 @@ impl Cluster<'_> {
                 format!("{} cannot go on", self.warp_name(root.warp)),
                 "Let all lanes of the mask reach this instruction.".into(),
             ),
-        };
-        if let Some(drawn) = self.draw_ring(&blocked, &chain) {
-            diagnostic.title = if fresh { format!("{}: {drawn}", diagnostic.title) } else { drawn };
-            // Of two that wait for each other, it is known who should arrive before.
-            let next = chain.waits.get(1).and_then(|&next| blocked.get(next)).filter(|_| chain.waits.len() == 2);
-            let next = next.filter(|_| diagnostic.help == BEGINS_FREE);
-            if let Some((next, its)) = next.and_then(|next| Some((next, barrier_of(next)?))) {
-                let (who, its) = (self.warp_name(next.warp), self.barrier_name(its));
-                diagnostic.help = BEGINS_FREE.replace(
-                    "something arrive at it before.",
-                    &format!("{who} arrive at it before {who} waits for {its}."),
-                );
-            }
         }
+    }
+
+    /// A line for each of the others.
+    fn tell_others(&self, blocked: &[Blocked], root: &Blocked, chain: &Chain, diagnostic: &mut Diagnostic) {
+        let root_place = self.place(root.site);
         // Those who wait for the root first; those for whom there is no room are counted.
         let mut unnamed = 0;
         let others = (0..blocked.len()).filter(|n| !chain.waits.contains(n));
@@ -283,7 +302,6 @@ impl Cluster<'_> {
                 if unnamed == 1 { "one more waits".into() } else { format!("{unnamed} more wait") }
             );
         }
-        self.findings.add(diagnostic);
     }
 
     pub fn hang(&self, site: u32, title: String, help: String) -> Diagnostic {
@@ -296,188 +314,6 @@ impl Cluster<'_> {
             help,
         );
         d.severity = Severity::Error;
-        d
-    }
-
-    fn stuck_mbarrier(&self, blocked: &[Blocked], root: &Blocked, barrier: u32, parity: u32) -> Diagnostic {
-        let b = &self.barriers[barrier as usize];
-        let name = self.barrier_name(barrier);
-        let got = b.expected - b.pending;
-        let wait = self.label(
-            root.site,
-            format!("{} waits for {name}, parity {parity} (phase {})", self.warp_name(root.warp), b.phase),
-        );
-        let init = self
-            .label(b.init.site, format!("{name} is initialised for {} a phase here", counted(b.expected, "arrival")));
-        if got > 0 && b.pending > 0 {
-            let mut d = self.hang(
-                b.init.site,
-                format!(
-                    "{name} never completes phase {}: it waits for {} and gets {got}",
-                    b.phase,
-                    counted(b.expected, "arrival")
-                ),
-                match b.expected == 32 * got && self.due(root).is_empty() {
-                    true => format!(
-                        "One lane of a warp arrives where 32 are counted: let all lanes arrive (this stands under elect, or a guard that \
-                         lets one lane pass), or initialise it for {}.",
-                        counted(got, "arrival")
-                    ),
-                    false => format!(
-                        "Initialise it for as many arrivals as happen in a phase ({got}), or let the missing ones arrive."
-                    ),
-                },
-            );
-            // Of an arrival that lacks, the wait tells more than the count.
-            d.labels = if self.is_made_for_too_many(b) { vec![init, wait] } else { vec![wait, init] };
-            for (site, n) in by_site(&b.arrivals).into_iter().take(2) {
-                let warps =
-                    b.came.iter().filter(|came| (came.site, came.phase, came.bytes) == (site, b.phase, false)).count();
-                let lanes = n.checked_div(warps as u32).filter(|&lanes| lanes < 32 && lanes * warps as u32 == n);
-                let of = match lanes {
-                    Some(lanes) if b.expected > n && !self.is_commit(site) => {
-                        format!(
-                            ": {} of {}",
-                            counted(lanes, "lane"),
-                            if warps == 1 { "one warp".into() } else { format!("each of {warps} warps") }
-                        )
-                    }
-                    _ => String::new(),
-                };
-                d.labels.push(self.label(site, format!("{} from here{of}", counted(n, "arrival"))));
-            }
-            if self.is_unannounced(b) {
-                self.tell_unannounced(&mut d, b);
-            }
-            // Made for whole warps, and what has come is a commit, of the warp that waits for them: it is meant for another one.
-            let own = |site: u32| b.came.iter().any(|came| (came.warp, came.site) == (root.warp, site));
-            let astray = |&(site, _): &(u32, u32)| self.is_commit(site) && own(site);
-            if b.expected.is_multiple_of(32) && b.arrivals.iter().all(astray) {
-                d.labels.rotate_right(1);
-            }
-            if let Some(twin) = self.idle_twin(blocked, barrier) {
-                self.arrivals_elsewhere(&mut d, barrier, twin);
-            }
-            return d;
-        }
-        if b.bytes != 0 && (b.pending == 0 || got == 0) {
-            let mut d = self.stuck_bytes(root.site, barrier, wait);
-            if let Some(twin) = self.idle_twin(blocked, barrier).filter(|_| b.bytes > 0) {
-                self.bytes_elsewhere(&mut d, barrier, twin);
-            }
-            return d;
-        }
-        let known = self.warps[root.warp].views.heard(b.actor);
-        if b.next_epoch() > known + 2 {
-            // Phases went by that the waiter never saw.
-            let mut d = self.hang(
-                root.site,
-                format!(
-                    "the wait for {name}, parity {parity}, never ends: {} complete before it came",
-                    counted(b.phase, "phase") + if b.phase == 1 { " was" } else { " were" }
-                ),
-                match b.history.iter().any(|&(_, site)| self.is_commit(site)) {
-                    true => "Let one arrival complete one phase for each wait: a single tcgen05.commit, after the last MMA.".into(),
-                    false => "Wait for the phases one after the other: phase n has parity n mod 2, and the parity goes on from one \
-                              round of the loop to the next."
-                        .into(),
-                },
-            );
-            d.labels = vec![wait];
-            let mut sites: Vec<u32> = b.history.iter().map(|&(_, site)| site).collect();
-            sites.dedup();
-            for site in sites.into_iter().take(3) {
-                d.labels.push(self.label(site, "an arrival from here completed a phase"));
-            }
-            return d;
-        }
-        if b.phase > 0 {
-            let mut d = self.hang(
-                root.site,
-                format!("the wait for phase {} of {name} (parity {parity}) never ends: nothing arrives any more after phase {}", b.phase, b.phase - 1),
-                match self.held_up(blocked, root) {
-                    // It has seen that phase, so the parity is right: what lacks is an arrival, or this wait is one too many.
-                    None if self.has_seen(root, barrier, b.phase - 1) => format!(
-                        "{} has seen phase {} and waits for one more: let what arrived for phase {} come once more, or let this wait go \
-                         round as often.",
-                        self.warp_name(root.warp),
-                        b.phase - 1,
-                        b.phase - 1
-                    ),
-                    _ if b.came.iter().all(|came| came.warp == root.warp) => format!(
-                        "Nobody but {} has arrived at it: let those who use what it guards arrive when they are done with it, in every round.",
-                        self.warp_name(root.warp)
-                    ),
-                    Some(due) => format!(
-                        "Let {due}, whose arrival completed phase {}, arrive once more before it waits where it does now.",
-                        b.phase - 1
-                    ),
-                    None => format!(
-                        "Phase n has parity n mod 2: to wait for phase {}, use parity {}.",
-                        b.phase - 1,
-                        (b.phase - 1) % 2
-                    ),
-                },
-            );
-            d.labels = vec![wait];
-            for (site, _) in by_site(&b.previous).into_iter().take(2) {
-                d.labels.push(self.label(site, format!("the last arrival (phase {}) came from here", b.phase - 1)));
-            }
-            return d;
-        }
-        if let Some(mma) = self.lacks_commit(blocked, root) {
-            return self.not_committed(root, barrier, mma, wait);
-        }
-        if let Some(twin) = self.busy_twin(barrier) {
-            return self.only_at_the_twin(barrier, twin, wait);
-        }
-        if let Some(other) = self.other_stage(blocked, root) {
-            return self.only_at_another_stage(root, barrier, other, wait);
-        }
-        let passed_before = self.warps[root.warp].passed.iter().any(|passed| passed.barrier == barrier);
-        let committed = |site| {
-            let mut behind = self.kernel.code.iter().skip_while(move |inst| inst.site != site);
-            behind.any(|inst| matches!(inst.op, Op::Commit { .. }))
-        };
-        let not_committed = self.issued.last.filter(|&site| !committed(site));
-        let reached: Vec<u32> = self.arrival_sites_anywhere(b.offset);
-        let astray = if reached.is_empty() { self.arrives_astray(blocked, barrier) } else { None };
-        let tells = self.awaits_mmas(root.site).filter(|_| !self.is_told_by_threads(b.offset));
-        let mut d = self.hang(
-            root.site,
-            format!("the wait for {name} never ends: nothing ever arrives at it"),
-            if let Some(readers) = self.awaits_readers(root, b.offset) {
-                readers
-            } else if parity == 0 && !passed_before && (self.loads_next(root.site) || self.is_told_by_threads(b.offset)) {
-                BEGINS_FREE
-            } else if let Some((site, _)) = astray {
-                match self.is_commit(site) {
-                    true => "Let the commit arrive at it, where the wait is: the MMAs' thread and the one that waits go through the same \
-                             mbarriers, in the same order.",
-                    false => "Let the arrival be at it, where the wait is: both sides go through the same mbarriers, in the same order.",
-                }
-            } else if not_committed.is_some() {
-                "Let the MMAs' thread execute tcgen05.commit to it, or a thread mbarrier.arrive, before others wait."
-            } else {
-                tells.unwrap_or(
-                    "Let a thread execute mbarrier.arrive on it (with expect_tx if copies bring their bytes to it) before others wait. If it \
-                     waits for something to be free, as it is at the beginning, let it begin with parity 1.",
-                )
-            }
-            .into(),
-        );
-        d.labels = vec![wait];
-        match reached.first() {
-            Some(&site) => d.labels.push(self.label(site, "this would arrive, but was never executed")),
-            None => {
-                if let Some((site, other)) = astray {
-                    let does = if self.is_commit(site) { "this commit tells" } else { "this arrives at" };
-                    d.labels.push(self.label(site, format!("{does} {}", self.barrier_name(other))));
-                } else if let Some(site) = not_committed {
-                    d.labels.push(self.label(site, "no tcgen05.commit follows this MMA"));
-                }
-            }
-        }
         d
     }
 }

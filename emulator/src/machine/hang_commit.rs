@@ -27,6 +27,11 @@ impl Cluster<'_> {
         self.kernel.code.iter().any(|inst| inst.site == site && matches!(inst.op, Op::Commit { .. }))
     }
 
+    /// Whether it is a commit that names its CTAs by a mask.
+    pub fn is_multicast(&self, site: u32) -> bool {
+        self.kernel.code.iter().any(|inst| inst.site == site && matches!(inst.op, Op::Commit { targets: Some(_), .. }))
+    }
+
     /// The MMA whose commit is missing, where nothing has ever come to what is waited for, and no statement names it.
     pub fn lacks_commit(&self, blocked: &[Blocked], waiter: &Blocked) -> Option<Uncommitted> {
         let b = &self.barriers[barrier_of(waiter)? as usize];

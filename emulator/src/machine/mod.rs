@@ -7,15 +7,17 @@
 //! | `prepare` | what is checked before anything runs, and the parameter block |
 //! | `warp`, `on_the_way`, `memory`, `mbarrier`, `tensor` | the things themselves |
 //! | `operand`, `batch`, `product`, `tiles`, `exact`, `simd` | the tensor core's arithmetic: what MMAs read, which are computed together, FP32 in vectors and in tiles, bit for bit, and what the CPU has for it |
-//! | `step` | what each instruction does; `compute` those that only touch registers, `access`, `fill`, `ordering`, `rewrites` and `charge` plain memory, `atomics` and `halves` strong accesses, `sync` and `mbarrier_ops` barriers, `register_pool` `setmaxnreg`, `tensor_alloc`, `tensor_ops`, `mma`, `mma_operands` and `commit` `tcgen05`, `wgmma`, `wgmma_descriptor` and `wgmma_work` Hopper's tensor core, `tma`, `tma_places`, `bounding_box`, `copy`, `direct` and `bulk` the TMA engine |
+//! | `step` | what each instruction does; `compute` those that only touch registers, `access`, `fill`, `ordering`, `rewrites` and `charge` plain memory, `atomics` and `halves` strong accesses, `sync`, `barrier_cta`, `barrier_cluster`, `mbarrier_places` and `mbarrier_ops` barriers, `register_pool` `setmaxnreg`, `tensor_alloc`, `tensor_ops`, `mma`, `mma_operands` and `commit` `tcgen05`, `wgmma`, `wgmma_descriptor` and `wgmma_work` Hopper's tensor core, `tma`, `tma_places`, `bounding_box`, `copy`, `direct` and `bulk` the TMA engine |
 //! | `values` | clusters that compute no values |
-//! | `explain`, `explain_copy`, `explain_global`, `explain_bytes`, `explain_tensor`, `explain_wgmma`, `trap`, `print`, `overtaken`, `promises`, `remote`, `started`, `hang`, `names`, `findings`, `statements` | what is said when something is wrong |
+//! | `explain`, `drafts`, `explain_shared`, `explain_copy`, `explain_global`, `explain_bytes`, `explain_tensor`, `explain_phase`, `explain_wgmma`, `trap`, `print`, `overtaken`, `promises`, `remote`, `started`, `hang`, `names`, `findings`, `statements` | what is said when something is wrong |
 
 mod access;
 mod accumulators;
 mod async_copy;
 mod async_store;
 mod atomics;
+mod barrier_cluster;
+mod barrier_cta;
 pub(crate) mod batch;
 mod bounding_box;
 mod boxes;
@@ -35,6 +37,7 @@ mod copy;
 mod depths;
 mod direct;
 mod diverge;
+mod drafts;
 mod elsewhere;
 mod exact;
 mod exact_kinds;
@@ -44,7 +47,9 @@ mod explain_arrival;
 mod explain_bytes;
 mod explain_copy;
 mod explain_global;
+mod explain_phase;
 mod explain_protocol;
+mod explain_shared;
 mod explain_tensor;
 mod explain_wgmma;
 mod fill;
@@ -60,8 +65,10 @@ mod hang_barrier;
 mod hang_columns;
 mod hang_commit;
 mod hang_groups;
+mod hang_mbarrier;
 mod hang_root;
 mod hang_targets;
+mod hang_twins;
 mod hang_ways;
 mod instruction_descriptor;
 mod issue;
@@ -74,6 +81,7 @@ mod matrices;
 mod matrix_descriptor;
 mod mbarrier;
 mod mbarrier_ops;
+mod mbarrier_places;
 mod mbarrier_wait;
 mod memory;
 mod mma;

@@ -7,7 +7,7 @@
 //! it stays empty.
 
 use super::cluster::Cluster;
-use super::explain::Draft;
+use super::drafts::Draft;
 use super::state::{ActorKind, Race, RaceMemory};
 use super::warp::Warp;
 use crate::diagnostic::Severity;

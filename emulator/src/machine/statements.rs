@@ -11,6 +11,10 @@ pub enum Does {
     Stores,
     /// Something about `wgmma`.
     Wgmma,
+    /// Threads arrive at an mbarrier.
+    Arrives,
+    /// Tensor memory goes to registers.
+    Reads,
     /// A wait for a phase of an mbarrier.
     Waits,
     /// A CTA barrier.
@@ -44,6 +48,8 @@ impl<'a> Statements<'a> {
             Some(match inst.op {
                 Op::Store(_) | Op::MatrixStore { .. } | Op::AsyncStore(_) | Op::Fill { .. } => Does::Stores,
                 Op::Wgmma(_) | Op::WgmmaFence | Op::WgmmaCommit | Op::WgmmaWait { .. } => Does::Wgmma,
+                Op::BarrierArrive { .. } => Does::Arrives,
+                Op::TensorLoad { .. } => Does::Reads,
                 Op::BarrierWait { .. } => Does::Waits,
                 Op::Mma(_) => Does::Multiplies,
                 Op::Tma(_) => Does::Copies,

@@ -341,7 +341,7 @@ pub enum Op {
     IsSpace { p: u16, s: Reg, space: AddressSpace },
     /// `getctarank`
     AddressRank { d: u16, s: Reg },
-    /// Hints that change speed only: `prefetch.tensormap`, `griddepcontrol`
+    /// What changes speed only: `prefetch.tensormap`; `griddepcontrol`, since a launch runs alone (assumption `dependent-launch-alone`)
     Hint,
     /// `setmaxnreg.inc` (`more`) and `.dec`: so many registers a thread
     SetRegisters { count: u32, more: bool },

@@ -16,4 +16,6 @@ pub mod source;
 
 pub use answer::{Answer, Request, main};
 pub use problem::Problem;
-pub use source::{BuildErrorAt, BuildFailure, Built, InProcess, KernelSource, Matrix, OpenTodo, Param, Place};
+pub use source::{
+    BuildErrorAt, BuildFailure, Built, Ending, InProcess, KernelSource, Matrix, OpenTodo, Param, Place, Whose,
+};

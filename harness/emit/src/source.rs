@@ -136,11 +136,45 @@ impl From<ptx::BuildError> for BuildErrorAt {
 }
 
 /// What to do about a panic at a line of the kernel.
-pub const LOOK_AT_THE_PANIC: &str = "Look at this line with the eyes of the CPU: a kernel function runs there, once, while the kernel is \
+const LOOK_AT_THE_PANIC: &str = "Look at this line with the eyes of the CPU: a kernel function runs there, once, while the kernel is \
                                      built, and its Rust values are not those of the GPU.";
+/// What to do where the panic is Rust's for a number below 0.
+const LOOK_AT_THE_DIFFERENCE: &str = "Let the number not fall below 0 for any size (K may be one tile): compare sums in place of differences, \
+                                      `a + b` with `c` in place of `a` with `c - b`, or use `saturating_sub`. A kernel function runs on the \
+                                      CPU, once, while the kernel is built, and so does this `-`.";
+
+/// What to do about a panic with this message, at a line of the kernel.
+pub fn look_at_the_panic(message: &str) -> &'static str {
+    if message == "attempt to subtract with overflow" { LOOK_AT_THE_DIFFERENCE } else { LOOK_AT_THE_PANIC }
+}
+
 /// What to do about one below it.
 pub const LOOK_AT_THE_CALLS: &str = "Look in the kernel function for the call that ends there: it runs on the CPU, once, while the \
                                      kernel is built.";
+
+/// How a program came to give no kernel, where it was ended, or its answer is refused: for who tells others of it, and reads no sentence.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Ending {
+    /// Its answer is refused: why, in a line.
+    Refused(String),
+    /// It ended and left no answer.
+    Silent,
+    /// It was ended after so long.
+    TooLong(Whose, String),
+    /// A signal or a status of its own, in words.
+    Failed(Whose, String),
+}
+
+/// Whose end it was: what runs between a kernel's text and the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Whose {
+    /// The compiler, on the text.
+    Compiler,
+    /// What it made of it, which builds the kernel.
+    Kernel,
+}
 
 /// Why there is no kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -159,6 +193,9 @@ pub enum BuildFailure {
     NoAnswer {
         /// What happened.
         message: String,
+        /// How it came to that, where it is known. No answer of a program can hold it.
+        #[serde(skip)]
+        ending: Option<Ending>,
     },
     /// This machine failed: that says nothing of the kernel. No answer of a program can hold it.
     #[serde(skip)]
@@ -166,6 +203,18 @@ pub enum BuildFailure {
         /// What failed, and the way out.
         message: String,
     },
+}
+
+impl BuildFailure {
+    /// No answer, and no more is known than this.
+    pub fn no_answer(message: impl Into<String>) -> BuildFailure {
+        BuildFailure::NoAnswer { message: message.into(), ending: None }
+    }
+
+    /// How the program came to give no kernel, where it is known.
+    pub fn ending(&self) -> Option<&Ending> {
+        if let BuildFailure::NoAnswer { ending, .. } = self { ending.as_ref() } else { None }
+    }
 }
 
 impl fmt::Display for BuildFailure {
@@ -182,7 +231,7 @@ impl fmt::Display for BuildFailure {
                 Ok(())
             }
             BuildFailure::Panicked { message, place: Some(place) } if place.is_of_the_kernel() => {
-                write!(f, "{place}: the kernel function panicked: {message}\n  try: {LOOK_AT_THE_PANIC}")
+                write!(f, "{place}: the kernel function panicked: {message}\n  try: {}", look_at_the_panic(message))
             }
             BuildFailure::Panicked { message, place } => {
                 write!(f, "the kernel function panicked: {message}")?;
@@ -194,7 +243,7 @@ impl fmt::Display for BuildFailure {
                 }
                 write!(f, "\n  try: {LOOK_AT_THE_CALLS}")
             }
-            BuildFailure::NoAnswer { message } | BuildFailure::Here { message } => f.write_str(message),
+            BuildFailure::NoAnswer { message, .. } | BuildFailure::Here { message } => f.write_str(message),
         }
     }
 }
@@ -229,7 +278,7 @@ impl KernelSource for InProcess {
 fn closed(kernel: ptx::Kernel) -> Result<Built, BuildFailure> {
     let matrix = |name: &str| {
         [Matrix::A, Matrix::B, Matrix::D].into_iter().find(|matrix| matrix.to_string() == name).ok_or_else(|| {
-            BuildFailure::NoAnswer { message: format!("the kernel asks for a matrix {name}; there are A, B and D") }
+            BuildFailure::no_answer(format!("the kernel asks for a matrix {name}; there are A, B and D"))
         })
     };
     let param = |param: &ptx::Param| match param {
@@ -240,9 +289,9 @@ fn closed(kernel: ptx::Kernel) -> Result<Built, BuildFailure> {
             box_columns: map.box_columns,
             swizzle: map.swizzle,
         }),
-        other => Err(BuildFailure::NoAnswer {
-            message: format!("the kernel asks for the parameter {other:?}, which the judge does not know"),
-        }),
+        other => Err(BuildFailure::no_answer(format!(
+            "the kernel asks for the parameter {other:?}, which the judge does not know"
+        ))),
     };
     Ok(Built {
         params: kernel.params.iter().map(param).collect::<Result<_, _>>()?,
@@ -294,4 +343,25 @@ fn catch<T>(body: impl FnOnce() -> T) -> Result<T, BuildFailure> {
         let (message, place) = LAST_PANIC.take().unwrap_or_else(|| ("no message".to_string(), None));
         BuildFailure::Panicked { message, place }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::hint::black_box;
+
+    /// The words are Rust's: they may change with the compiler.
+    #[test]
+    #[cfg(debug_assertions)]
+    fn a_number_below_0_has_its_own_advice() {
+        fn kernel(k: &mut ptx::Cta, gemm: &ptx::Gemm) {
+            k.threads(32);
+            let _ = black_box(gemm.tiles_k(64)) - black_box(2);
+        }
+        let problem = Problem { m: 128, n: 128, k: 64, dtype: ptx::Dtype::F16 };
+        let failure = InProcess(kernel).build(&problem, 148).expect_err("1 - 2");
+        let BuildFailure::Panicked { message, .. } = failure else { panic!("{failure:?}") };
+        assert!(look_at_the_panic(&message).contains("saturating_sub"), "{message}");
+        assert_eq!(look_at_the_panic("no such tile"), LOOK_AT_THE_PANIC);
+    }
 }

@@ -31,7 +31,7 @@ pub(super) fn twice(build: impl Fn() -> Result<Built, BuildFailure>) -> Result<B
         (Err(failure), Err(_)) | (Ok(_), Err(failure @ BuildFailure::Here { .. })) => Err(failure),
         (Ok(_), Err(failure)) | (Err(failure), Ok(_)) => {
             let message = format!("{CHANCE}: once there is one, and once there is none:\n{failure}\n  try: {HELP}");
-            Err(BuildFailure::NoAnswer { message })
+            Err(BuildFailure::no_answer(message))
         }
     }
 }
@@ -48,7 +48,7 @@ fn varies(first: &Built, again: &Built) -> Option<BuildFailure> {
     let message = format!("{CHANCE}: {what}");
     Some(match place {
         Some(place) => BuildFailure::Rejected(vec![BuildErrorAt { place, message, help: HELP.to_string() }]),
-        None => BuildFailure::NoAnswer { message: format!("{message}\n  try: {HELP}") },
+        None => BuildFailure::no_answer(format!("{message}\n  try: {HELP}")),
     })
 }
 
@@ -115,7 +115,7 @@ mod tests {
             assert!(why.starts_with("the kernel is another each time it is built: ") && why.contains("coin"), "{why}");
         }
         assert_eq!(said([Err(panicked()), Err(panicked())]), (Err(panicked().to_string()), 2));
-        let late = || BuildFailure::NoAnswer { message: "it took longer".to_string() };
+        let late = || BuildFailure::no_answer("it took longer");
         assert_eq!(
             said([Err(late()), Ok(built())]),
             (Err("it took longer".to_string()), 1),

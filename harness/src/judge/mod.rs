@@ -145,6 +145,7 @@ impl Judge<'_> {
             parts: Part::ALL.map(|part| (part, Outcome::NotReached { reason: reason.clone() })),
             milestones: milestones.collect(),
             build_failure: None,
+            ending: None,
             here: None,
             points: 0.0,
             max_points: self.step.points,
@@ -178,7 +179,10 @@ impl Judge<'_> {
     fn stopped(&self, mut verdict: Verdict, stop: &Stop) -> Verdict {
         match stop {
             Stop::NotBuilt(BuildFailure::Here { message }, ..) => verdict.here = Some(message.clone()),
-            Stop::NotBuilt(failure, ..) => verdict.build_failure = Some(failure.to_string()),
+            Stop::NotBuilt(failure, ..) => {
+                verdict.build_failure = Some(failure.to_string());
+                verdict.ending = failure.ending().cloned();
+            }
             Stop::Open(..) | Stop::Refused(_) => {}
         }
         let outcome = self.why(stop);

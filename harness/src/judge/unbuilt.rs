@@ -16,7 +16,7 @@ impl Judge<'_> {
             }
             BuildFailure::Panicked { message, place: Some(place) } if place.is_of_the_kernel() => {
                 let title = format!("the kernel function panicked: {message}");
-                diagnostics::at(&title, place, "here", emit::source::LOOK_AT_THE_PANIC, sources)
+                diagnostics::at(&title, place, "here", emit::source::look_at_the_panic(message), sources)
             }
             other => format!("error: {other}\n"),
         };
@@ -26,7 +26,7 @@ impl Judge<'_> {
                 [] => "the builder refused the kernel".to_string(),
             },
             BuildFailure::Panicked { .. } => "the kernel function panicked".to_string(),
-            BuildFailure::NoAnswer { message } | BuildFailure::Here { message } => not_built(message),
+            BuildFailure::NoAnswer { message, .. } | BuildFailure::Here { message } => not_built(message),
         };
         let (step, plural) = (self.step.number, if sms == 1 { "" } else { "s" });
         let what_for = format!("Built for {problem} on {sms} SM{plural}, which step {step} has to solve.\n");

@@ -1,6 +1,7 @@
 //! The `workbook` command: what students type, and what keeps their files in step with the solutions.
 
 mod bench;
+mod bundle;
 mod cargo;
 pub(crate) mod carry;
 mod changes;
@@ -14,6 +15,7 @@ mod doctor;
 mod edition;
 mod files;
 pub mod inspect;
+mod kernel;
 mod list;
 pub mod pack;
 mod patience;
@@ -94,9 +96,9 @@ enum Action {
         /// The problem: MxNxK, or MxNxK:bf16 (without it: the first size that the step is tested with)
         #[arg(long, value_name = "MxNxK", value_parser = self::size)]
         size: Option<Problem>,
-        /// The page
-        #[arg(long, short, value_name = "FILE.html", default_value = "trace.html")]
-        out: PathBuf,
+        /// The page (without it: one for each step, below target/trace)
+        #[arg(long, short, value_name = "FILE.html")]
+        out: Option<PathBuf>,
         /// Also write the timeline for ui.perfetto.dev
         #[arg(long, value_name = "FILE.json")]
         perfetto: Option<PathBuf>,
@@ -238,7 +240,7 @@ pub fn main() -> ExitCode {
         return status;
     }
     let bundled = std::env::current_exe().map_or(Ok(None), |program| crate::bundle::read(&program));
-    match bundled.and_then(|contents| contents.map(bench::start).transpose()) {
+    match bundled.and_then(|contents| contents.map(bundle::start).transpose()) {
         Ok(Some(status)) => return status,
         Ok(None) if cut_off() => {
             eprintln!(
@@ -279,7 +281,7 @@ fn act(workspace: &Workspace, action: Action) -> Result<ExitCode, String> {
             print(&render(&rows(workspace, &options, fresh)));
         }
         #[cfg(feature = "solutions")]
-        Action::Run { step, args } if step == bench::HOPPER && args.is_empty() => return run::hopper(),
+        Action::Run { step, args } if step == kernel::HOPPER && args.is_empty() => return run::hopper(),
         Action::Run { step, args } => return run::step(workspace, workspace.named(&step)?, &args),
         Action::Inspect {
             step,
@@ -290,7 +292,7 @@ fn act(workspace: &Workspace, action: Action) -> Result<ExitCode, String> {
         } => {
             #[cfg(not(feature = "solutions"))]
             let solution = false;
-            let step = if step == bench::HOPPER { HOPPER } else { workspace.named(&step)? };
+            let step = if step == kernel::HOPPER { HOPPER } else { workspace.named(&step)? };
             print(&inspect_step(workspace, step, size, timeline.as_deref(), solution)?);
         }
         Action::Trace {
@@ -305,7 +307,7 @@ fn act(workspace: &Workspace, action: Action) -> Result<ExitCode, String> {
         } => {
             #[cfg(not(feature = "solutions"))]
             let solution = false;
-            let step = if step == bench::HOPPER { HOPPER } else { workspace.named(&step)? };
+            let step = if step == kernel::HOPPER { HOPPER } else { workspace.named(&step)? };
             let options = trace::Options { out, perfetto, ctas, open, solution };
             let (problem, built) = built(workspace, step, size, solution)?;
             print(&trace::trace(workspace, step, problem, &built, &options)?);
@@ -350,7 +352,7 @@ fn act(workspace: &Workspace, action: Action) -> Result<ExitCode, String> {
         } => {
             #[cfg(not(feature = "solutions"))]
             let solution = false;
-            print(&bench::write_bundle(workspace, &kernels, solution, &out, &sizes, sms)?);
+            print(&bundle::write(workspace, &kernels, solution, &out, &sizes, sms)?);
         }
         #[cfg(feature = "solutions")]
         Action::Clock { step, all, format } => {
@@ -422,7 +424,7 @@ fn built(
     } else {
         Box::new(Emitted::new(binary(workspace, step)?))
     };
-    let sms = bench::sms_for(&name(step));
+    let sms = kernel::sms_for(&name(step));
     let built = source.build(&problem, sms).map_err(|failure| {
         let why = match &failure {
             BuildFailure::Rejected(errors) => {

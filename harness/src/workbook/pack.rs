@@ -103,7 +103,7 @@ impl Left {
         let name = name(*step);
         let many = if open.len() == 1 { "TODO" } else { "TODOs" };
         match (open.len(), self.begun()) {
-            (0, _) => format!("{name}: it is done"),
+            (0, _) => format!("{name}: done, and not among those that `--step` names"),
             (count, false) => format!("{name}: {count} {many} open ({})", open.join(", ")),
             (count, true) => {
                 let worth = crate::step(*step).map(|step| {
@@ -372,7 +372,7 @@ mod tests {
             FOLDER/mine.tar: 1 kernel
               steps/step02/src/kernel.rs, 76 bytes
             not packed:
-              step01: it is done
+              step01: done, and not among those that `--step` names
               try: `cargo workbook pack --step 1 --step 2 --out FOLDER/mine.tar` packs what was written of them, too, as it is. Only the last archive counts that is handed in.
             The grader takes these files and nothing else, and gives the verdict that you see with
               cargo workbook run step02

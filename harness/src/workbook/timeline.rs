@@ -29,7 +29,10 @@ pub(super) fn run(built: &Built, problem: Problem, step: u8) -> Result<(Report, 
 pub(super) fn write_perfetto(path: &Path, report: &Report, launch: &Launch) -> Result<String, String> {
     // A file that was there is no timeline to be replaced, unless it was one.
     if fs::read(path).is_ok_and(|bytes| !emulator::is_timeline(&bytes)) {
-        return Err(format!("{} exists and is no timeline: name another file", path.display()));
+        return Err(format!(
+            "{} exists and is no timeline; nothing was changed\n  try: Name another file.",
+            path.display()
+        ));
     }
     fs::write(path, emulator::timeline(&report.trace, launch).to_json())
         .map_err(|error| format!("{} cannot be written: {error}", path.display()))?;

@@ -10,8 +10,8 @@ use std::process::{Command, Stdio};
 
 /// What was asked for.
 pub struct Options {
-    /// The page.
-    pub out: PathBuf,
+    /// The page; `None`: below [`FOLDER`].
+    pub out: Option<PathBuf>,
     /// The timeline for Perfetto.
     pub perfetto: Option<PathBuf>,
     /// CTAs on the page.
@@ -22,6 +22,8 @@ pub struct Options {
     pub solution: bool,
 }
 
+/// Where a page goes that nobody said a place for: to what is built, and no commit takes up.
+pub const FOLDER: &str = "target/trace";
 /// The first bytes of a page: a file that begins so may be replaced by a newer one.
 const BEGIN: &str = "<!doctype html>\n<!-- cargo workbook trace -->\n";
 /// More events make a page that browsers are slow with.
@@ -43,11 +45,14 @@ pub fn trace(
     built: &Built,
     options: &Options,
 ) -> Result<String, String> {
-    let out = &options.out;
+    let out = &match &options.out {
+        Some(path) => path.clone(),
+        None => own_place(workspace, step, options.solution)?,
+    };
     if fs::read(out).is_ok_and(|bytes| !bytes.starts_with(BEGIN.as_bytes())) {
         return Err(format!(
             "{} exists and is no page of `trace`; nothing was changed\n  try: Name another file with `--out`.",
-            out.display()
+            from_here(out).display()
         ));
     }
     let (report, launch) = timeline::run(built, problem, step)?;
@@ -56,13 +61,15 @@ pub fn trace(
     let recording = recording::record(&title, &report, &launch, options.ctas, MOST);
     let recording = recording.with_sources(&mut source_lines(workspace));
     let page = page(&recording)?;
-    fs::write(out, page).map_err(|error| format!("{} cannot be written: {error}", out.display()))?;
+    fs::write(out, page).map_err(|error| {
+        format!("{} cannot be written: {error}\n  try: Name another file with `--out`.", from_here(out).display())
+    })?;
     let [shown, all] = recording.ctas;
     let mut text = format!(
         "{} events of {shown} of {all} CTAs in {} simulated cycles, to {}\nopen it in a browser; it needs nothing else\n",
         recording.events.len(),
         report.cycles,
-        out.display()
+        from_here(out).display()
     );
     text += timeline::ended(&report);
     if let Some(path) = &options.perfetto {
@@ -72,6 +79,21 @@ pub fn trace(
         open(out)?;
     }
     Ok(text)
+}
+
+/// The page of a step, which nobody said a place for; the folder is made.
+fn own_place(workspace: &Workspace, step: u8, solution: bool) -> Result<PathBuf, String> {
+    let folder = workspace.root.join(FOLDER);
+    fs::create_dir_all(&folder).map_err(|error| {
+        format!("{} cannot be made: {error}\n  try: Name a file for the page with `--out`.", folder.display())
+    })?;
+    let whose = if solution { "-solution" } else { "" };
+    Ok(folder.join(format!("{}{whose}.html", name(step))))
+}
+
+/// A path as one types it here: from the current folder, where it is below it.
+fn from_here(path: &Path) -> &Path {
+    std::env::current_dir().ok().and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path)
 }
 
 /// The page of a recording: it asks for nothing outside of itself.

@@ -352,7 +352,7 @@ pub(super) fn cluster(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands)
             l.check_space(o.get(0)?, space, o.opcode)?;
             Ok(Some(Decoded::new(Op::Discard { space, address }, base_of(&address), vec![])))
         }
-        // Grids overlap, caches are warmed: results do not depend on it.
+        // No other grid runs beside this one (assumption `dependent-launch-alone`); that caches are warmed changes no result.
         ("griddepcontrol", ["wait" | "launch_dependents"]) => {
             o.expect(0..=0)?;
             Ok(Some(Decoded::new(Op::Hint, vec![], vec![])))

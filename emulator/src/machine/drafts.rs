@@ -1,0 +1,97 @@
+//! Findings about races while they are gathered: one for each code and line, with the names of all buffers that it concerns.
+
+use super::findings::{Key, key};
+use super::state::Race;
+use crate::diagnostic::{Label, Severity, join_labels};
+use rustc_hash::FxHashMap;
+
+/// A finding whose title names all the buffers that the same mistake concerns.
+pub struct Draft {
+    pub code: &'static str,
+    pub severity: Severity,
+    /// `{}` stands for the names.
+    pub title: String,
+    pub names: Vec<String>,
+    /// Tensor memory is used before an MMA or a load is complete: freeing it is then too early as well.
+    pub early: bool,
+    pub labels: Vec<Label>,
+    pub rule: &'static str,
+    pub help: String,
+    pub count: u64,
+}
+
+impl Draft {
+    /// Makes findings about this race of code, title, labels, rule and help.
+    pub fn of(
+        race: &Race,
+        name: &str,
+    ) -> impl Fn(&'static str, String, Vec<Label>, &'static str, String) -> Draft + use<> {
+        let (count, name) = (race.count, name.to_string());
+        move |code, title, labels, rule, help| Draft {
+            code,
+            severity: Severity::Finding,
+            title,
+            names: vec![name.clone()],
+            early: false,
+            labels,
+            rule,
+            help,
+            count,
+        }
+    }
+}
+
+/// Findings, one for each code and line.
+#[derive(Default)]
+pub struct Drafts {
+    pub list: Vec<Draft>,
+    known: FxHashMap<Key, usize>,
+}
+
+impl Drafts {
+    pub fn add(&mut self, new: Draft) {
+        let n = *self.known.entry(key(new.code, new.severity, &new.labels)).or_insert(self.list.len());
+        let Some(known) = self.list.get_mut(n) else {
+            self.list.push(new);
+            return;
+        };
+        known.count += new.count;
+        for name in new.names {
+            if !known.names.contains(&name) {
+                known.names.push(name);
+            }
+        }
+        join_labels(&mut known.labels, new.labels);
+    }
+}
+
+/// Where an MMA reads bytes that nothing orders, neither after what stores them nor before what overwrites them, one thing is told if it was
+/// too early first: the second is a label of that. Who overwrites too early first is the cause, and makes the MMA read too early in turn.
+pub fn join_directions(drafts: &mut Vec<Draft>) {
+    let place = |d: &Draft, n: usize| d.labels.get(n).map(|label| label.place.clone());
+    let mut n = 0;
+    while n < drafts.len() {
+        let (store, mma) = (place(&drafts[n], 0), place(&drafts[n], 1));
+        let is_pair = |d: &Draft| {
+            let stores = d.labels.iter().skip(1).any(|label| Some(&label.place) == store.as_ref());
+            (d.code, d.severity) == ("operand-not-ready", Severity::Finding) && place(d, 0) == mma && stores
+        };
+        let known = match drafts[n].code {
+            "operand-overwritten" if drafts[n].severity == Severity::Finding => drafts[..n].iter().position(is_pair),
+            _ => None,
+        };
+        let Some(known) = known else {
+            n += 1;
+            continue;
+        };
+        let other = drafts.remove(n);
+        let known = &mut drafts[known];
+        known.count += other.count;
+        let label = known.labels.iter_mut().skip(1).find(|label| Some(&label.place) == store.as_ref());
+        label.into_iter().for_each(|label| label.text += "; nor does the MMA come before the next time");
+        let hint = " If its stage is waited for and released as it should be, the MMA's address is that of another.";
+        if !known.help.ends_with(hint) {
+            known.help += hint;
+        }
+    }
+}

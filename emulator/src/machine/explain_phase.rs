@@ -1,0 +1,222 @@
+//! Somebody reads or overwrites what an MMA works on before it is known to be complete: no commit, no wait, or a wait for another phase than that
+//! of the MMA's commit.
+
+use super::cluster::Cluster;
+use super::drafts::Draft;
+use super::names::counted;
+use super::state::{ActorKind, Commit, Heard, Race};
+use super::warp::Passed;
+use crate::diagnostic::Label;
+use crate::order::Stamp;
+use crate::program::facts::leads;
+
+/// How a wait passes for which no phase is complete.
+const AT_ONCE: &str = "at once: the barrier was fresh, and parity 1 counts as complete";
+
+impl Cluster<'_> {
+    /// Tensor memory is read before the MMA that writes it is known to be complete: no commit, no wait, or a wait for the
+    /// wrong phase.
+    pub fn explain_early_read(&self, race: &Race, mma: Stamp, load: Stamp, name: &str) -> Draft {
+        const RULE: &str = "What an MMA writes may be read only after a tcgen05.commit that follows it has arrived at \
+                            an mbarrier and the reader has waited for that phase (PTX ISA 9.7.16.6.2.1.1, \
+                            9.7.16.6.4.4). A wait for parity P passes when the phase before the current one has \
+                            parity P (9.7.13.15.16): on a fresh mbarrier, P = 1 passes at once.";
+        let draft = Draft::of(race, name);
+        let base = |code, title, labels, help| Draft { early: true, ..draft(code, title, labels, RULE, help) };
+        let read = self.label(load.site, format!("{} reads it here", self.who(load)));
+        let work = self.tensor_work(mma);
+        let written = self.label(mma.site, format!("the {work} that writes it"));
+        // Of several that follow it, the one to whose mbarrier the reader has listened, though it heard of nothing new there; or at least
+        // somebody else who reads tensor memory.
+        let commits = || self.commits.iter().filter(|c| c.queue == mma.actor && c.epoch >= mma.epoch);
+        let heard = commits().find(|c| race.passed.iter().any(|passed| passed.barrier == c.barrier && !passed.fresh));
+        // Or which has told it of an MMA before, of the same product.
+        let told_before = || {
+            let told = |c: &&Commit| race.passed.iter().any(|passed| passed.barrier == c.barrier);
+            commits().filter(|_| race.heard == Heard::Part).find(told)
+        };
+        let readers = || self.warps.iter().filter(|warp| warp.loads.is_used());
+        let knows = |all: &[Passed], c: &Commit| all.iter().any(|passed| passed.barrier == c.barrier);
+        let by_others = || commits().find(|c| !knows(&race.passed, c) && readers().any(|warp| knows(&warp.passed, c)));
+        // Where nobody who reads waits at all: one that no other role waits for, to use its stage again.
+        let other_role = |c: &Commit| self.warps.iter().any(|warp| !warp.loads.is_used() && knows(&warp.passed, c));
+        let for_nobody = || commits().find(|c| !other_role(c) && !knows(&race.passed, c));
+        let heard = heard.or_else(told_before);
+        if heard.is_none()
+            && let Some((wait, ahead)) = self.passed_before_all(race, mma)
+        {
+            let barrier = self.barrier_name(wait.barrier);
+            let ahead = self.label(ahead, format!("this would arrive at {barrier}, and is not executed yet"));
+            return base(
+                "wrong-phase",
+                format!(
+                    "the wait for parity {} of {barrier} passes before the {work} that writes {{}} is complete",
+                    wait.parity
+                ),
+                vec![self.label(wait.site, format!("this wait passed {AT_ONCE}")), read, written, ahead],
+                format!(
+                    "Wait for parity {} here: phase 0 has parity 0, and nothing has arrived so far.",
+                    1 - wait.parity
+                ),
+            );
+        }
+        let Some(commit) = heard.or_else(by_others).or_else(for_nobody).or_else(|| commits().next()) else {
+            return base(
+                "mma-not-committed",
+                format!("{{}} is read before the {work} is complete: no tcgen05.commit follows the {work}"),
+                vec![written, read],
+                format!(
+                    "After the last {work}, let the same thread execute tcgen05.commit to an mbarrier, and let the readers wait for it."
+                ),
+            );
+        };
+        let barrier = self.barrier_name(commit.barrier);
+        let phase = commit.phase.unwrap_or(self.barriers[commit.barrier as usize].phase);
+        let arrival = self.label(commit.site, format!("its completion arrives at {barrier}, in phase {phase}"));
+        let passed: Option<&Passed> = race.passed.iter().find(|p| p.barrier == commit.barrier);
+        // The wait was for the right phase, but something else completed that phase before.
+        if let Some(Passed { site, phase: Some(n), fresh: true, lost: false, .. }) = passed
+            && *n < phase
+            && let Some(early) = self.early_arrival(commit.barrier, *n)
+        {
+            return base(
+                "early-arrival",
+                format!("{barrier} completes phase {n} before the {work} that writes {{}} is complete"),
+                vec![
+                    self.label(early, format!("an arrival from here completes phase {n}")),
+                    self.label(*site, format!("this wait passed on phase {n}")),
+                    read,
+                    self.label(commit.site, format!("the {work}'s completion arrives in phase {phase}")),
+                ],
+                format!(
+                    "Let one arrival complete one phase for each wait: a single tcgen05.commit, after the last {work}."
+                ),
+            );
+        }
+        match passed {
+            Some(p) if p.phase.is_none_or(|passed| passed < phase) => {
+                let why = match p.phase {
+                    None => AT_ONCE.to_string(),
+                    Some(n) => format!("on phase {n}"),
+                };
+                base(
+                    "wrong-phase",
+                    format!(
+                        "the wait for parity {} of {barrier} passes before the {work} that writes {{}} is complete",
+                        p.parity
+                    ),
+                    vec![self.label(p.site, format!("this wait passed {why}")), read, arrival],
+                    match p.again || p.lost {
+                        // In a loop, one parity is right for every second round at most.
+                        true => format!(
+                            "Let the parity of this wait go on with each phase: phase n has parity n mod 2, and here it is phase {phase}."
+                        ),
+                        false => format!("Wait for parity {} here: phase {phase} has that parity.", phase % 2),
+                    },
+                )
+            }
+            _ => base(
+                "mma-not-awaited",
+                format!("{} reads {{}} without waiting for the {work} that writes it", self.who(load)),
+                [read, written, arrival].into_iter().chain(self.waits_instead(race, commit.barrier)).collect(),
+                format!(
+                    "Let every warp that reads it wait for {barrier} (mbarrier.try_wait.parity, parity {}) first.",
+                    phase % 2
+                ),
+            ),
+        }
+    }
+
+    /// The last wait that the reader has passed, if it passed on a fresh mbarrier at which nothing has arrived so far, and a commit behind the MMA
+    /// would: that wait, and that commit.
+    fn passed_before_all(&self, race: &Race, mma: Stamp) -> Option<(Passed, u32)> {
+        let last = race.passed.last().filter(|passed| passed.phase.is_none())?;
+        let b = &self.barriers[last.barrier as usize];
+        if self.at_offset(b).any(|twin| !twin.came.is_empty()) {
+            return None;
+        }
+        let code = &self.kernel.code;
+        let begins = code.iter().position(|inst| inst.site == mma.site)?;
+        let sites = self.sure_to_arrive(b.offset);
+        let commits =
+            sites.into_iter().filter(|&site| self.is_commit(site) && !self.commits.iter().any(|c| c.site == site));
+        let near = commits.filter_map(|site| Some((leads(code, begins, &[], |inst| inst.site == site)?, site)));
+        near.min().map(|(_, site)| (*last, site))
+    }
+
+    /// The last wait that the reader has passed, if it was for another mbarrier than this one.
+    fn waits_instead(&self, race: &Race, barrier: u32) -> Option<Label> {
+        let last = race.passed.last().filter(|passed| passed.barrier != barrier)?;
+        Some(self.label(last.site, format!("the last wait before it is for {}", self.barrier_name(last.barrier))))
+    }
+
+    /// Who comes second has waited for the mbarrier that a commit behind the MMA arrives at, but has passed on an earlier phase: that
+    /// wait, and what to wait for.
+    pub fn passed_earlier(&self, race: &Race, mma: Stamp) -> Option<(Label, String)> {
+        let behind = self.commits.iter().filter(|c| c.queue == mma.actor && c.epoch >= mma.epoch);
+        let mut waits =
+            behind.filter_map(|c| Some((c, race.passed.iter().find(|passed| passed.barrier == c.barrier)?)));
+        let (commit, passed) = waits.next()?;
+        let phase = commit.phase.unwrap_or(self.barriers[commit.barrier as usize].phase);
+        let name = self.barrier_name(commit.barrier);
+        let on = match passed.phase {
+            Some(seen) if seen >= phase => return None,
+            Some(seen) => format!("passed on phase {seen}"),
+            None => "passed at once, on a fresh mbarrier".to_string(),
+        };
+        let before = if passed.again { " a second time" } else { "" };
+        let label = self.label(passed.site, format!("this wait for parity {} of {name} {on}{before}", passed.parity));
+        let help = match passed.again {
+            // In a loop, one parity is right for every second round at most.
+            true => format!(
+                "Let the parity of this wait go on with each phase: phase n has parity n mod 2, and the MMA's commit completes phase {phase}."
+            ),
+            false => format!(
+                "Wait for parity {} of {name}: the MMA's commit completes phase {phase}, and phase n has parity n mod 2.",
+                phase % 2
+            ),
+        };
+        Some((label, help))
+    }
+
+    /// Who comes second has waited as it should, and the phase is complete by a commit that does not follow the MMA: that commit, and where
+    /// it should be, or how many belong to a phase.
+    pub fn told_by_another(&self, race: &Race, mma: Stamp) -> Option<(Vec<Label>, String)> {
+        let passed = race.passed.last().filter(|passed| passed.fresh && !passed.lost)?;
+        let (barrier, phase) = (passed.barrier, passed.phase?);
+        let Some(ActorKind::Mmas { warp, .. }) = self.kind(mma) else { return None };
+        let mut of_phase = self.commits.iter().filter(|c| (c.barrier, c.phase) == (barrier, Some(phase)));
+        let commit = of_phase.next()?;
+        let others = of_phase.all(|c| c.warp != warp as usize) && commit.warp != warp as usize;
+        let (name, b) = (self.barrier_name(barrier), &self.barriers[barrier as usize]);
+        let completes = format!("this commit completes phase {phase} of {name}");
+        let wait = self.label(passed.site, format!("this wait passed on phase {phase}"));
+        if others {
+            let arrivals = counted(b.expected, "arrival");
+            let labels = vec![
+                self.label(commit.site, format!("{completes}; the MMA is another warp's")),
+                wait,
+                self.label(b.init.site, format!("{name} is initialised for {arrivals} a phase")),
+            ];
+            let help = format!(
+                "Initialise {name} for as many arrivals as there are commits by all who read it: with {}, a phase is complete before the last.",
+                b.expected
+            );
+            return Some((labels, help));
+        }
+        let follows = |c: &&Commit| (c.barrier, c.queue) == (barrier, mma.actor) && c.epoch >= mma.epoch;
+        let later = self.commits.iter().find(follows).and_then(|c| c.phase);
+        let otherwise = later.map(|later| {
+            format!(" If it is meant for those before, the wait has to be for phase {later}, of which the commit follows this MMA.")
+        });
+        let labels = vec![self.label(commit.site, format!("{completes}; this MMA comes behind it")), wait];
+        let help = format!("Let the commit at {name} follow the MMAs that read it.{}", otherwise.unwrap_or_default());
+        Some((labels, help))
+    }
+
+    /// The statement of the last arrival in a phase.
+    fn early_arrival(&self, barrier: u32, phase: u64) -> Option<u32> {
+        let history = &self.barriers[barrier as usize].history;
+        history.iter().rev().find(|(n, _)| *n == phase).map(|&(_, site)| site)
+    }
+}

@@ -1,0 +1,219 @@
+//! Conflicts in shared memory: what is missing between the two accesses.
+
+use super::cluster::Cluster;
+use super::drafts::Draft;
+use super::explain::{PROXY_RULE, RACE_RULE};
+use super::explain_copy::Cure;
+use super::state::{ActorKind, Race};
+use super::warp::Warp;
+use crate::diagnostic::Severity;
+use crate::order::{Reason, Stamp, Views};
+
+impl Cluster<'_> {
+    pub fn explain_shared(&self, race: &Race) -> Draft {
+        let (first, second) = (race.conflict.first, race.second);
+        let name = self.shared_name(race.conflict.byte as u32);
+        let is_mma = |s| matches!(self.kind(s), Some(ActorKind::Mmas { .. } | ActorKind::Wgmmas { .. }));
+        let draft = Draft::of(race, &name);
+        // What overwrites does not see what it overwrites: production kernels leave this fence out.
+        if race.conflict.reason == Reason::NotFenced
+            && race.conflict.second_writes
+            && !(race.conflict.first_writes && self.combines(second.site))
+        {
+            let did = if race.conflict.first_writes { "writes" } else { "reads" };
+            return Draft {
+                severity: Severity::Note,
+                ..draft(
+                    "missing-proxy-fence-before-overwrite",
+                    format!("{} overwrites {{}} through the asynchronous proxy, but no proxy fence follows the earlier accesses", self.who(second)),
+                    vec![
+                        self.label(second.site, "overwritten by this copy"),
+                        self.label(first.site, format!("{} {did} it here, through the generic proxy", self.who(first))),
+                    ],
+                    PROXY_RULE,
+                    "Let every thread that accesses the buffer execute fence.proxy.async.shared::cta before it says that it is free.".into(),
+                )
+            };
+        }
+        if race.conflict.reason == Reason::NotFenced {
+            let reader = if is_mma(second) { format!("the {}", self.tensor_work(second)) } else { self.who(second) };
+            let verb = if race.conflict.second_writes { "adds to" } else { "reads" };
+            let by = if is_mma(second) {
+                "the tensor core reads it here".into()
+            } else {
+                format!("{reader} {verb} it here")
+            };
+            let mut labels = vec![
+                self.label(second.site, by),
+                self.label(first.site, format!("{} stores to it here, through the generic proxy", self.who(first))),
+            ];
+            if let Some(ActorKind::Warp(warp)) = self.kind(first)
+                && let Some(fence) = race.narrow_fence
+            {
+                let fence = self.warps.get(warp as usize).and_then(|warp| warp.narrow_fences.get(fence));
+                labels.extend(fence.map(|fence| self.label(fence.site, fence.why.as_str())));
+            }
+            let copied = matches!(self.kind(first), Some(ActorKind::AsyncCopies(_)));
+            // CUTLASS and Tilus let MMAs read what cp.async wrote without this fence.
+            let severity = if copied && is_mma(second) { Severity::Note } else { Severity::Finding };
+            let finding = draft(
+                "missing-proxy-fence",
+                format!(
+                    "{reader} {verb} {{}} through the asynchronous proxy, but no proxy fence follows the stores that wrote it"
+                ),
+                labels,
+                PROXY_RULE,
+                "Let every thread that stores execute fence.proxy.async.shared::cta after its stores, before the barrier."
+                    .into(),
+            );
+            return Draft { severity, ..finding };
+        }
+        if is_mma(second) || is_mma(first) {
+            let (mma, store) = if is_mma(second) { (second, first) } else { (first, second) };
+            if is_mma(second) && !race.late || race.unwritten {
+                let cure = self.cure_of_unheeded(race).or_else(|| self.cure_of_copy(race, false));
+                let cure = cure.unwrap_or_else(|| {
+                    Cure::new(
+                        "Stores of other warps happen before an MMA only through synchronisation with the thread that issues it, by a \
+                         CTA barrier or an mbarrier (PTX ISA 8.9.4, 8.9.5).",
+                        "Put a CTA barrier (bar.sync) after the stores and their proxy fence, and before the MMA.",
+                    )
+                });
+                return draft(
+                    "operand-not-ready",
+                    format!("the {} may read {{}} before {} has stored it", self.tensor_work(mma), self.who(store)),
+                    cure.labels_behind([
+                        self.label(mma.site, "the tensor core reads it here"),
+                        self.label(
+                            store.site,
+                            format!("{} stores to it here; nothing orders this before the MMA", self.who(store)),
+                        ),
+                    ]),
+                    cure.rule,
+                    cure.help,
+                );
+            }
+            let (rule, help) = match self.kind(mma) {
+                Some(ActorKind::Wgmmas { .. }) => {
+                    (super::explain_wgmma::OPERAND_RULE, super::explain_wgmma::OPERAND_HELP)
+                }
+                _ => (
+                    "That an MMA has read its operands is known only when a tcgen05.commit after it has arrived at its \
+                     mbarrier (PTX ISA 9.7.16.6.2.1.1).",
+                    "Wait for the mbarrier that the MMA's commit arrives at before the tile is overwritten.",
+                ),
+            };
+            let mut labels = vec![
+                self.label(store.site, "stored to here"),
+                self.label(mma.site, format!("the tensor core reads it for this {}", self.tensor_work(mma))),
+            ];
+            let earlier = self.passed_earlier(race, mma).map(|(label, help)| (vec![label], help));
+            let (earlier, better) = self.told_by_another(race, mma).or(earlier).unzip();
+            labels.extend(earlier.into_iter().flatten());
+            let work = if self.is_tensor_copy(mma.site) { "a tcgen05.cp" } else { "an MMA" };
+            return draft(
+                "operand-overwritten",
+                format!("{} stores to {{}} while {work} may still be reading it", self.who(store)),
+                labels,
+                rule,
+                better.unwrap_or_else(|| help.into()),
+            );
+        }
+        if race.same_value {
+            return self.explain_same_value(race, name.clone());
+        }
+        let verb = |writes| if writes { "writes" } else { "reads" };
+        let cure = self.cure_of_unheeded(race).or_else(|| self.relaxed_cluster_barrier(race));
+        let cure = cure.or_else(|| self.mixed_barrier(race));
+        let cure = cure.or_else(|| self.cure_of_copy(race, false));
+        let cure = cure.or_else(|| self.cure_of_words(first, second)).unwrap_or_else(|| {
+            let are_warps = [first, second].iter().all(|&s| matches!(self.kind(s), Some(ActorKind::Warp(_))));
+            let help = if first.site == second.site {
+                "Let each byte be written by one warp: check how the address depends on the thread."
+            } else if are_warps && self.apart(first, second) {
+                "Put a cluster barrier between the two (barrier.cluster.arrive and barrier.cluster.wait), or an mbarrier.arrive.release.cluster \
+                 behind the first and a wait with .acquire.cluster before the second."
+            } else {
+                "Put a CTA barrier (bar.sync) between the two."
+            };
+            Cure::new(RACE_RULE, help)
+        });
+        draft(
+            "race-shared",
+            format!(
+                "{} {} {{}}, {} {} it, and nothing orders the two",
+                self.who(first),
+                verb(race.conflict.first_writes),
+                self.who(second),
+                verb(race.conflict.second_writes)
+            ),
+            cure.labels_behind([
+                self.label(second.site, format!("{} {} it here", self.who(second), verb(race.conflict.second_writes))),
+                self.label(first.site, format!("{} {} it here", self.who(first), verb(race.conflict.first_writes))),
+            ]),
+            cure.rule,
+            cure.help,
+        )
+    }
+
+    /// The first access came before the second in time, by a relaxed arrival at the cluster barrier, which orders nothing.
+    fn relaxed_cluster_barrier(&self, race: &Race) -> Option<Cure> {
+        let site = race.relaxed_arrival?;
+        let cure = Cure::new(
+            "barrier.cluster.arrive.relaxed orders no accesses, not even of the own CTA's shared memory (PTX ISA, barrier.cluster).",
+            "Let the arrival at the cluster barrier release: leave .relaxed out, or put fence.acq_rel.cluster in front of it.",
+        );
+        Some(Cure { labels: vec![self.label(site, "relaxed: this orders none of the accesses before it")], ..cure })
+    }
+
+    /// Both are of warps that meet at a barrier with a thread count, and so do others, as they come.
+    fn mixed_barrier(&self, race: &Race) -> Option<Cure> {
+        let warp = |stamp| match self.kind(stamp)? {
+            ActorKind::Warp(w) | ActorKind::BulkReads { warp: w } => self.warps.get(w as usize),
+            _ => None,
+        };
+        let (first, second) = (warp(race.conflict.first)?, warp(race.second)?);
+        let named = &self.ctas.get(first.cta).filter(|_| first.cta == second.cta)?.named;
+        let comes = |mixed: &[(u32, u32); 2], warp: u32| mixed.iter().any(|(who, _)| who >> warp & 1 != 0);
+        let all = (0..).zip(named.iter()).filter_map(|(id, named)| Some((id, named.mixed()?)));
+        let (id, groups): (u32, _) =
+            all.into_iter().find(|(_, mixed)| comes(mixed, first.index) && comes(mixed, second.index))?;
+        let listed = |who: u32| {
+            let all: Vec<String> = (0..32).filter(|w| who >> w & 1 != 0).map(|w| w.to_string()).collect();
+            format!("warps {}", all.join(", "))
+        };
+        let labels = groups
+            .map(|(who, site)| self.label(site, format!("{} met at barrier {id}, the last of them here", listed(who))));
+        let cure = Cure::new(
+            "A barrier with a thread count is complete when so many threads have come, whichever they are (PTX ISA 9.7.13.1).",
+            format!(
+                "Give each group of warps a barrier number of its own: at barrier {id}, warps of different groups let each other go on."
+            ),
+        );
+        Some(Cure { labels: labels.into(), ..cure })
+    }
+
+    /// A proxy fence behind an access that does not cover it, and of which this warp has heard: it stands where it might have served.
+    pub fn narrow_fence_between(&self, first: Stamp, second: &Warp) -> Option<usize> {
+        let Some(ActorKind::Warp(warp)) = self.kind(first) else { return None };
+        let warp = self.warps.get(warp as usize)?;
+        let heard = |epoch| warp.actor == second.actor || second.views.came_before(warp.actor) > epoch;
+        warp.narrow_fences.iter().position(|fence| first.epoch <= fence.epoch && heard(fence.epoch))
+    }
+
+    /// The first relaxed arrival at the cluster barrier behind an access, of those that its warp has made and that came before to the eyes of who
+    /// knows this.
+    pub fn relaxed_arrival_behind(&self, first: Stamp, known: &Views) -> Option<u32> {
+        let (warp, copied) = match self.kind(first)? {
+            ActorKind::Warp(warp) => (warp, false),
+            ActorKind::AsyncCopies(warp) => (warp, true),
+            _ => return None,
+        };
+        let warp = self.warps.get(warp as usize)?;
+        let heard = known.came_before(warp.actor);
+        let behind = |&&(_, epoch, copies): &&(u32, u32, u32)| {
+            epoch <= heard && first.epoch <= if copied { copies } else { epoch }
+        };
+        warp.relaxed_arrivals.iter().find(behind).map(|&(site, ..)| site)
+    }
+}

@@ -1,0 +1,213 @@
+//! A wait for an mbarrier that never ends: arrivals, bytes or all of them are missing, or its phase went by.
+
+use super::cluster::Cluster;
+use super::hang::{Blocked, barrier_of};
+use super::hang_root::by_site;
+use super::names::counted;
+use crate::diagnostic::Diagnostic;
+use crate::program::op::Op;
+
+impl Cluster<'_> {
+    /// What lacks. `partner`: of two that wait for each other, the other one.
+    pub fn stuck_mbarrier(
+        &self,
+        blocked: &[Blocked],
+        root: &Blocked,
+        (barrier, parity): (u32, u32),
+        partner: Option<&Blocked>,
+    ) -> Diagnostic {
+        let b = &self.barriers[barrier as usize];
+        let name = self.barrier_name(barrier);
+        let got = b.expected - b.pending;
+        let wait = self.label(
+            root.site,
+            format!("{} waits for {name}, parity {parity} (phase {})", self.warp_name(root.warp), b.phase),
+        );
+        let init = self
+            .label(b.init.site, format!("{name} is initialised for {} a phase here", counted(b.expected, "arrival")));
+        if got > 0 && b.pending > 0 {
+            let mut d = self.hang(
+                b.init.site,
+                format!(
+                    "{name} never completes phase {}: it waits for {} and gets {got}",
+                    b.phase,
+                    counted(b.expected, "arrival")
+                ),
+                match b.expected == 32 * got && self.due(root).is_empty() {
+                    true => format!(
+                        "One lane of a warp arrives where 32 are counted: let all lanes arrive (this stands under elect, or a guard that \
+                         lets one lane pass), or initialise it for {}.",
+                        counted(got, "arrival")
+                    ),
+                    false => format!(
+                        "Initialise it for as many arrivals as happen in a phase ({got}), or let the missing ones arrive."
+                    ),
+                },
+            );
+            // Of an arrival that lacks, the wait tells more than the count.
+            d.labels = if self.is_made_for_too_many(b) { vec![init, wait] } else { vec![wait, init] };
+            for (site, n) in by_site(&b.arrivals).into_iter().take(2) {
+                let warps =
+                    b.came.iter().filter(|came| (came.site, came.phase, came.bytes) == (site, b.phase, false)).count();
+                let lanes = n.checked_div(warps as u32).filter(|&lanes| lanes < 32 && lanes * warps as u32 == n);
+                let of = match lanes {
+                    Some(lanes) if b.expected > n && !self.is_commit(site) => {
+                        format!(
+                            ": {} of {}",
+                            counted(lanes, "lane"),
+                            if warps == 1 { "one warp".into() } else { format!("each of {warps} warps") }
+                        )
+                    }
+                    _ => String::new(),
+                };
+                d.labels.push(self.label(site, format!("{} from here{of}", counted(n, "arrival"))));
+            }
+            if self.is_unannounced(b) {
+                self.tell_unannounced(&mut d, b);
+            }
+            // Made for whole warps, and what has come is a commit, of the warp that waits for them: it is meant for another one.
+            let own = |site: u32| b.came.iter().any(|came| (came.warp, came.site) == (root.warp, site));
+            let astray = |&(site, _): &(u32, u32)| self.is_commit(site) && own(site);
+            if b.expected.is_multiple_of(32) && b.arrivals.iter().all(astray) {
+                d.labels.rotate_right(1);
+            }
+            if let Some(twin) = self.idle_twin(blocked, barrier) {
+                self.arrivals_elsewhere(&mut d, barrier, twin);
+            }
+            return d;
+        }
+        if b.bytes != 0 && (b.pending == 0 || got == 0) {
+            let mut d = self.stuck_bytes(root.site, barrier, wait);
+            if let Some(twin) = self.idle_twin(blocked, barrier).filter(|_| b.bytes > 0) {
+                self.bytes_elsewhere(&mut d, barrier, twin);
+            }
+            return d;
+        }
+        let known = self.warps[root.warp].views.heard(b.actor);
+        if b.next_epoch() > known + 2 {
+            // Phases went by that the waiter never saw.
+            let mut d = self.hang(
+                root.site,
+                format!(
+                    "the wait for {name}, parity {parity}, never ends: {} complete before it came",
+                    counted(b.phase, "phase") + if b.phase == 1 { " was" } else { " were" }
+                ),
+                match b.history.iter().any(|&(_, site)| self.is_commit(site)) {
+                    true => "Let one arrival complete one phase for each wait: a single tcgen05.commit, after the last MMA.".into(),
+                    false => "Wait for the phases one after the other: phase n has parity n mod 2, and the parity goes on from one \
+                              round of the loop to the next."
+                        .into(),
+                },
+            );
+            d.labels = vec![wait];
+            let mut sites: Vec<u32> = b.history.iter().map(|&(_, site)| site).collect();
+            sites.dedup();
+            for site in sites.into_iter().take(3) {
+                d.labels.push(self.label(site, "an arrival from here completed a phase"));
+            }
+            return d;
+        }
+        if b.phase > 0 {
+            let mut d = self.hang(
+                root.site,
+                format!("the wait for phase {} of {name} (parity {parity}) never ends: nothing arrives any more after phase {}", b.phase, b.phase - 1),
+                match self.held_up(blocked, root) {
+                    // It has seen that phase, so the parity is right: what lacks is an arrival, or this wait is one too many.
+                    None if self.has_seen(root, barrier, b.phase - 1) => format!(
+                        "{} has seen phase {} and waits for one more: let what arrived for phase {} come once more, or let this wait go \
+                         round as often.",
+                        self.warp_name(root.warp),
+                        b.phase - 1,
+                        b.phase - 1
+                    ),
+                    _ if b.came.iter().all(|came| came.warp == root.warp) => format!(
+                        "Nobody but {} has arrived at it: let those who use what it guards arrive when they are done with it, in every round.",
+                        self.warp_name(root.warp)
+                    ),
+                    Some(due) => format!(
+                        "Let {due}, whose arrival completed phase {}, arrive once more before it waits where it does now.",
+                        b.phase - 1
+                    ),
+                    None => format!(
+                        "Phase n has parity n mod 2: to wait for phase {}, use parity {}.",
+                        b.phase - 1,
+                        (b.phase - 1) % 2
+                    ),
+                },
+            );
+            d.labels = vec![wait];
+            for (site, _) in by_site(&b.previous).into_iter().take(2) {
+                d.labels.push(self.label(site, format!("the last arrival (phase {}) came from here", b.phase - 1)));
+            }
+            return d;
+        }
+        if let Some(mma) = self.lacks_commit(blocked, root) {
+            return self.not_committed(root, barrier, mma, wait);
+        }
+        if let Some(twin) = self.busy_twin(barrier) {
+            return self.only_at_the_twin(barrier, twin, wait);
+        }
+        if let Some(other) = self.other_stage(blocked, root) {
+            return self.only_at_another_stage(root, barrier, other, wait);
+        }
+        let passed_before = self.warps[root.warp].passed.iter().any(|passed| passed.barrier == barrier);
+        let committed = |site| {
+            let mut behind = self.kernel.code.iter().skip_while(move |inst| inst.site != site);
+            behind.any(|inst| matches!(inst.op, Op::Commit { .. }))
+        };
+        let not_committed = self.issued.last.filter(|&site| !committed(site));
+        let reached: Vec<u32> = self.arrival_sites_anywhere(b.offset);
+        let astray = if reached.is_empty() { self.arrives_astray(blocked, barrier) } else { None };
+        let tells = self.awaits_mmas(root.site).filter(|_| !self.is_told_by_threads(b.offset));
+        let mut d = self.hang(
+            root.site,
+            format!("the wait for {name} never ends: nothing ever arrives at it"),
+            if let Some(readers) = self.awaits_readers(root, b.offset) {
+                readers.into()
+            } else if parity == 0 && !passed_before && (self.loads_next(root.site) || self.is_told_by_threads(b.offset)) {
+                self.begins_free(partner)
+            } else if let Some((site, _)) = astray {
+                match self.is_commit(site) {
+                    true => "Let the commit arrive at it, where the wait is: the MMAs' thread and the one that waits go through the same \
+                             mbarriers, in the same order.",
+                    false => "Let the arrival be at it, where the wait is: both sides go through the same mbarriers, in the same order.",
+                }
+                .into()
+            } else if not_committed.is_some() {
+                "Let the MMAs' thread execute tcgen05.commit to it, or a thread mbarrier.arrive, before others wait.".into()
+            } else {
+                tells.unwrap_or(
+                    "Let a thread execute mbarrier.arrive on it (with expect_tx if copies bring their bytes to it) before others wait. If it \
+                     waits for something to be free, as it is at the beginning, let it begin with parity 1.",
+                )
+                .into()
+            },
+        );
+        d.labels = vec![wait];
+        match reached.first() {
+            Some(&site) => d.labels.push(self.label(site, "this would arrive, but was never executed")),
+            None => {
+                if let Some((site, other)) = astray {
+                    let does = if self.is_commit(site) { "this commit tells" } else { "this arrives at" };
+                    d.labels.push(self.label(site, format!("{does} {}", self.barrier_name(other))));
+                } else if let Some(site) = not_committed {
+                    d.labels.push(self.label(site, "no tcgen05.commit follows this MMA"));
+                }
+            }
+        }
+        d
+    }
+
+    /// What to do about a wait that comes before all arrivals. `partner`: who should arrive, where it waits for this thread.
+    fn begins_free(&self, partner: Option<&Blocked>) -> String {
+        let arrives = partner.and_then(|partner| {
+            let (who, its) = (self.warp_name(partner.warp), self.barrier_name(barrier_of(partner)?));
+            Some(format!("{who} arrive at it before {who} waits for {its}"))
+        });
+        format!(
+            "If it waits for a stage or an accumulator to be free, as all are at the beginning, let it begin with parity 1: that passes on a \
+             fresh mbarrier. Otherwise let {}.",
+            arrives.unwrap_or_else(|| "something arrive at it before".into())
+        )
+    }
+}

@@ -1,0 +1,199 @@
+//! Which mbarriers an instruction names: the addresses of its lanes, and the objects that were initialised there.
+
+use super::cluster::{Cluster, Stop};
+use super::elsewhere::{Elsewhere, SPACE_RULE};
+use super::names::counted;
+use super::registers::lanes;
+use super::state::{At, Slot};
+use crate::diagnostic::Severity;
+use crate::program::RESERVED_SHARED;
+use crate::program::op::{Address, Reg};
+
+/// Mostly one.
+#[derive(Debug, Default)]
+pub struct Slots {
+    first: Option<(Slot, u32)>,
+    more: Vec<(Slot, u32)>,
+}
+
+impl Slots {
+    fn add(&mut self, slot: Slot, lanes: u32) {
+        let (first, _) = self.first.get_or_insert((slot, 0));
+        if *first != slot && self.more.iter().all(|(known, _)| *known != slot) {
+            self.more.push((slot, 0));
+        }
+        for (known, who) in self.first.iter_mut().chain(&mut self.more) {
+            *who |= if *known == slot { lanes } else { 0 };
+        }
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &(Slot, u32)> {
+        self.first.iter().chain(&self.more)
+    }
+
+    pub fn first(&self) -> Option<&(Slot, u32)> {
+        self.first.as_ref()
+    }
+
+    /// The one place that all lanes give.
+    pub fn only(&self) -> Option<Slot> {
+        self.first.filter(|_| self.more.is_empty()).map(|(slot, _)| slot)
+    }
+}
+
+impl IntoIterator for Slots {
+    type Item = (Slot, u32);
+    type IntoIter = std::iter::Chain<std::option::IntoIter<(Slot, u32)>, std::vec::IntoIter<(Slot, u32)>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.first.into_iter().chain(self.more)
+    }
+}
+
+impl Cluster<'_> {
+    /// The places that lanes give as mbarrier address, with the lanes that give each. `remote`: in any CTA of the cluster.
+    pub fn barrier_addresses(&mut self, at: At, address: &Address, remote: bool) -> Result<Slots, Stop> {
+        let At { w, mask, site, .. } = at;
+        let own = self.warps[w].cta;
+        let mut list = Slots::default();
+        let registers = &self.warps[w].registers;
+        let whole = |lane| (registers.lane(address.base, lane) as u64).wrapping_add(address.offset as u64);
+        let raw = |lane| whole(lane) as u32;
+        let first = raw(mask.trailing_zeros() as usize);
+        let alike = match address.base {
+            Reg::B32(reg) => registers.is_uniform(reg, mask),
+            _ => lanes(mask).all(|lane| raw(lane) == first),
+        };
+        // Mostly all give the same address, or there is one only.
+        let each = if alike { mask & mask.wrapping_neg() } else { mask };
+        for lane in lanes(each) {
+            let (whole, raw) = (whole(lane), raw(lane));
+            if let Some(Elsewhere { whose, .. }) = self.not_shared(w, whole, remote) {
+                return Err(Some(Box::new(self.problem(
+                    "mbarrier-address",
+                    site,
+                    format!("the mbarrier address {whole:#x} of lane {lane} is no shared address: it is {}", whose),
+                    SPACE_RULE,
+                    "Pass the shared address of the mbarrier: `mov.u32 %r, bar;`, or convert a generic one with `cvta.to.shared.u64`.".into(),
+                ))));
+            }
+            let (rank, offset) = ((raw >> 24) as usize, raw & 0x00ff_ffff);
+            // A variable's name is an offset in the CTA's own window.
+            let cta = if remote && address.base != Reg::Sink { rank } else { own };
+            let end = self.ctas.get(cta).map_or(0, |c| c.shared.bytes.len() as u64);
+            let foreign = !remote && rank != 0 && rank != own;
+            if foreign || !offset.is_multiple_of(8) || offset < RESERVED_SHARED || u64::from(offset) + 8 > end {
+                let (what, help) = if foreign {
+                    (
+                        format!(
+                            "the mbarrier address {raw:#x} of lane {lane} lies in CTA {rank}, this form reaches the own CTA only"
+                        ),
+                        "Use the `.shared::cluster` form (with `_` for the state).".to_string(),
+                    )
+                } else if u64::from(offset) + 8 > end {
+                    (
+                        format!(
+                            "the mbarrier address {raw:#x} of lane {lane} lies behind the CTA's shared memory, which ends at {end:#x}"
+                        ),
+                        format!(
+                            "The launch gives the kernel {} of dynamic shared memory: give it as many as it lays out. Or it is no address, but \
+                             the barrier's content.",
+                            counted(u64::from(self.launch.dynamic_shared), "byte")
+                        ),
+                    )
+                } else {
+                    (
+                        format!(
+                            "the mbarrier address {raw:#x} of lane {lane} is not 8 aligned bytes of a CTA's shared memory"
+                        ),
+                        "Pass the barrier's address, not its content; align it to 8.".to_string(),
+                    )
+                };
+                return Err(Some(Box::new(self.problem(
+                    "mbarrier-address",
+                    site,
+                    what,
+                    "An mbarrier object is 8 bytes in shared memory, aligned to 8 (PTX ISA, mbarrier).",
+                    help,
+                ))));
+            }
+            list.add(Slot { cta, offset }, if alike { mask } else { 1 << lane });
+        }
+        Ok(list)
+    }
+
+    /// The mbarrier at an offset, if it is initialised; and its initialisation must come before this use.
+    pub fn barrier(&mut self, w: usize, slot: Slot, site: u32, used: &str) -> Result<u32, Stop> {
+        let name = |this: &Self| match this.ctas.len() {
+            1 => this.name_of_barrier_at(slot.offset),
+            _ => format!("{} of CTA {}", this.name_of_barrier_at(slot.offset), slot.cta),
+        };
+        let Some(&barrier) = self.barrier_at.get(&(slot.cta, slot.offset)) else {
+            let here = self.barriers.iter().filter(|b| (b.cta, b.offset) == (slot.cta, slot.offset));
+            if let Some(ended) = here.filter_map(|b| b.invalidated).next_back() {
+                let mut diagnostic = self.problem(
+                    "mbarrier-not-initialised",
+                    site,
+                    format!("{} is {used} here, but it was invalidated before", name(self)),
+                    "After mbarrier.inval, no operation but mbarrier.init may use the object (PTX ISA, mbarrier.inval).",
+                    "Invalidate it behind its last use, or initialise it again before this one.".into(),
+                );
+                diagnostic.labels.push(self.label(ended, "invalidated here"));
+                return Err(Some(Box::new(diagnostic)));
+            }
+            let known: Vec<String> =
+                self.barriers.iter().filter(|b| b.valid).map(|b| self.name_of_barrier_at(b.offset)).collect();
+            let known = if known.is_empty() {
+                "no mbarrier is initialised".into()
+            } else {
+                format!("initialised are: {}", known.join(", "))
+            };
+            return Err(Some(Box::new(self.problem(
+                "mbarrier-not-initialised",
+                site,
+                format!("{} is {used} here, but no mbarrier.init of it has been executed ({known})", name(self)),
+                "Every operation on an mbarrier needs a preceding mbarrier.init (PTX ISA 9.7.13.15.3).",
+                "Let one thread initialise it, then a fence.mbarrier_init and a CTA barrier, before anyone uses it.".into(),
+            ))));
+        };
+        let init = self.barriers[barrier as usize].init;
+        let warp = &self.warps[w];
+        let known = warp.views.hb.get(init.actor).max(warp.views.inits.get(init.actor));
+        if init.epoch > known && !self.options.timing_only {
+            // Behind a relaxed barrier and a wait for something else it is there in time: kernels of CUTLASS 4 leave one at that. Right
+            // behind the barrier it is not (NVIDIA/Fuser#1552).
+            let in_time = warp.views.came_before(init.actor) >= init.epoch
+                && warp.passed.iter().any(|passed| passed.phase.is_some());
+            let what = if in_time { "only relaxed synchronisation" } else { "nothing" };
+            let relaxed = self.relaxed_arrival_behind(init, &warp.views);
+            let mut diagnostic = self.problem(
+                "mbarrier-init-unordered",
+                site,
+                format!("{} uses {}, but {what} orders this after its initialisation", self.warp_name(w), name(self)),
+                "An mbarrier.init must happen before every other operation on the object (PTX ISA 9.7.13.15.3).",
+                if relaxed.is_some() {
+                    "Give the cluster barrier's arrive behind the initialisation .release, or leave its .relaxed out.".into()
+                } else if in_time {
+                    "Put the fence.mbarrier_init behind this initialisation, too, or let the barrier's arrival release (without .relaxed)."
+                        .into()
+                } else if slot.cta == warp.cta {
+                    "Put a CTA barrier between the initialisation and the first use.".into()
+                } else {
+                    "Put a fence.mbarrier_init and a barrier of the cluster (barrier.cluster.arrive, then wait) between the initialisation \
+                     and the first use."
+                        .into()
+                },
+            );
+            diagnostic.severity = if in_time { Severity::Note } else { Severity::Finding };
+            diagnostic.labels.push(self.label(init.site, "initialised here"));
+            diagnostic.labels.extend(relaxed.map(|site| {
+                self.label(
+                    site,
+                    "this arrival at the cluster barrier is relaxed: it tells nothing of the initialisation",
+                )
+            }));
+            self.findings.add(diagnostic);
+        }
+        Ok(barrier)
+    }
+}

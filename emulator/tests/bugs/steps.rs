@@ -1,0 +1,79 @@
+//! Mistakes that students make in a step, where the words of the finding must name the cause: what is said, and what is pointed at. Unlike the
+//! others here they were written when the emulator had seen the mistakes, and its words had been mended.
+
+use super::case::{Base, Case, Expect, case, edited, told};
+use Base::{Pair, Ring};
+use Expect::{Among, Finds};
+
+/// What the finding of this code says: a passage of its help, and one of a label.
+type Said = (&'static str, &'static str, &'static str);
+
+fn cases() -> Vec<(Case, Said)> {
+    let own = ("of our own", "not run on a GPU");
+    vec![
+        (
+            case(
+                "s1",
+                "the multiplier's wait stays at one stage and one parity",
+                own,
+                Ring,
+                &[("@next_stage_multiplier", ""), ("@flip_multiplier", "")],
+                Among(&[("operand-not-ready", "@mma"), ("hang", "@wait_full")]),
+            ),
+            ("operand-not-ready", "go on from round to round", "passed on phase 0 a second time"),
+        ),
+        (
+            case(
+                "s2",
+                "another thread than the one that stores waits for the store",
+                own,
+                Ring,
+                &[
+                    ("@wait_read", ""),
+                    ("@tile_free", "setp.eq.u32 %p9, %r0, 32;\n@%p9 cp.async.bulk.wait_group.read 0; // @idle\n{}"),
+                ],
+                Finds(&[("race-shared", "@st_tile")]),
+            ),
+            ("race-shared", "wait_group.read", "warp 1 waits here for its own copies, and has issued none"),
+        ),
+        (
+            case(
+                "s3",
+                "the mask of a commit names the other CTA alone",
+                own,
+                Pair,
+                &[("mov.b16 %h0, 3;", "mov.b16 %h0, 2;")],
+                Finds(&[("hang", "*")]),
+            ),
+            ("hang", "name CTA 0, too: its bit 0 is not set", "of CTA 1 alone"),
+        ),
+        (
+            case(
+                "s4",
+                "the write-back does not wait for the product, and hands the accumulator back before it is full",
+                own,
+                Ring,
+                &[("@wait_acc_full", ""), ("@loop_acc_full", "")],
+                Finds(&[("mma-not-awaited", "@ld")]),
+            ),
+            ("mma-not-awaited", "wait for", "reads it here"),
+        ),
+    ]
+}
+
+#[test]
+fn a_finding_names_the_cause() {
+    let (cases, said): (Vec<Case>, Vec<Said>) = cases().into_iter().unzip();
+    super::judge(&cases);
+    for (case, (code, help, label)) in cases.iter().zip(said) {
+        let report = super::common::run(
+            &super::common::load(&edited(&case.right(), &case.edits)),
+            &case.base.launch(),
+            None,
+            400_000,
+        );
+        let of_code = report.findings.iter().filter(|d| d.code == code);
+        let says = of_code.filter(|d| d.help.contains(help) && d.labels.iter().any(|l| l.text.contains(label)));
+        assert_eq!(says.count(), 1, "{}: {}", case.row, told(&report.findings));
+    }
+}
