@@ -13,7 +13,7 @@ use super::launch_control::Queue;
 use super::memory::{Global, Runs};
 use super::outbox::{Columns, Item};
 use super::outputs::Outputs;
-use super::parties::Party;
+use super::parties::Parties;
 use super::rewrites::{Rewrites, Span};
 use super::schedule::Progress;
 use super::share::{Rates, ctas_an_sm};
@@ -22,10 +22,9 @@ use super::tensor_maps::MAP_BYTES;
 use super::threads::Crew;
 use super::tracker::{Toucher, Tracker};
 use crate::diagnostic::Label;
-use crate::order::{ActorId, Far, Stamp, Views};
+use crate::order::{Far, Stamp, Views};
 use crate::program::op::Op;
 use crate::report::{CtaState, Deadlock, Event, Printed, Report};
-use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -97,8 +96,7 @@ pub struct Chip<'a> {
     pub trace: Vec<(u32, Vec<Event>)>,
     pub printed: Vec<(u32, Vec<Printed>)>,
     pub printed_beyond: u64,
-    /// Actors of clusters that have ended, by the clusters' numbers.
-    pub parties: FxHashMap<u32, Vec<(ActorId, Party)>>,
+    pub parties: Parties,
     /// Clusters that have begun, and those of them that compute values.
     pub begun: u32,
     pub computed: Vec<u32>,
@@ -166,7 +164,7 @@ impl<'a> Chip<'a> {
             trace: vec![],
             printed: vec![],
             printed_beyond: 0,
-            parties: FxHashMap::default(),
+            parties: Parties::default(),
             begun: 0,
             computed: vec![],
             missing: vec![],

@@ -126,6 +126,7 @@ pub struct Cluster<'a> {
     pub depths: super::depths::Depths,
     /// Found out when a hang asks for them.
     pub groups: std::cell::OnceCell<super::hang_groups::Groups>,
+    pub writers: std::cell::OnceCell<crate::program::writers::Writers>,
     pub roles: std::cell::RefCell<FxHashMap<u32, u32>>,
     /// By the first warp of each.
     pub warpgroups: FxHashMap<usize, super::wgmma::Warpgroup>,

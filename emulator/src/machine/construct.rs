@@ -74,6 +74,7 @@ impl<'a> Cluster<'a> {
             products: Default::default(),
             depths: Default::default(),
             groups: Default::default(),
+            writers: Default::default(),
             roles: Default::default(),
             warpgroups: FxHashMap::default(),
             wgmmas: Vec::new(),

@@ -171,6 +171,7 @@ pub fn strip<L: Lanes, const E: usize>(
     pair: usize,
     cells: &mut [u32],
 ) {
+    const { assert!(WIDTH.is_multiple_of(E), "a block lies in one panel of A") };
     let (columns, steps) = (strip.columns.len(), bits.0.len());
     let all = strip.blocks::<E>();
     for (at, pair) in (0..columns).step_by(PAIR).zip(pair..) {

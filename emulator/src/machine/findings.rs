@@ -269,6 +269,12 @@ impl Findings {
         self.list.iter().any(|d| told(d) && d.labels.iter().any(|l| l.place.shown() == place.shown()))
     }
 
+    /// Whether what is at least so severe, of this code, has a label on this line.
+    pub fn tells(&self, code: &str, least: Severity, place: &Place) -> bool {
+        let told = |d: &Diagnostic| d.severity >= least && d.code == code;
+        self.list.iter().any(|d| told(d) && d.labels.iter().any(|l| l.place.shown() == place.shown()))
+    }
+
     /// One mbarrier is used that nothing initialises, and another is initialised by two statements: one of them may be meant for the first.
     fn join_initialisations(&mut self) {
         let forgotten = self.list.iter().position(|d| d.code == "mbarrier-not-initialised");

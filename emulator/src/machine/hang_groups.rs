@@ -1,8 +1,9 @@
 //! Mbarriers in groups: a ring is addressed by its beginning and an index. Where each statement's group begins tells which statements may
-//! arrive at an mbarrier, also those that have not been executed. A hint: a register is taken to hold what was last written to it above.
+//! arrive at an mbarrier, also those that have not been executed. A hint: a register is taken to hold what was last written to it.
 
 use super::cluster::Cluster;
 use crate::program::op::{Address, Alu, Inst, L32, Op, Reg};
+use crate::program::writers::Writers;
 use rustc_hash::FxHashMap;
 
 /// Of each statement that waits for an mbarrier or arrives at one: its place in the code, and where its group begins, if that is known.
@@ -28,18 +29,13 @@ impl Groups {
 struct Guess<'a> {
     code: &'a [Inst],
     constants: FxHashMap<Reg, u32>,
-    /// The statements that write a register, in the order of the code.
-    writers: FxHashMap<Reg, Vec<usize>>,
+    writers: &'a Writers,
     /// What was found, by the statement and the depth that was left.
     found: FxHashMap<(usize, u32), (u32, bool)>,
 }
 
 impl<'a> Guess<'a> {
-    fn new(code: &'a [Inst], constants: &[(u16, u32)]) -> Guess<'a> {
-        let mut writers: FxHashMap<Reg, Vec<usize>> = FxHashMap::default();
-        for (at, inst) in code.iter().enumerate() {
-            inst.defs.iter().for_each(|&reg| writers.entry(reg).or_default().push(at));
-        }
+    fn new(code: &'a [Inst], constants: &[(u16, u32)], writers: &'a Writers) -> Guess<'a> {
         let constants = constants.iter().map(|&(reg, value)| (Reg::B32(reg), value)).collect();
         Guess { code, constants, writers, found: FxHashMap::default() }
     }
@@ -58,10 +54,8 @@ impl<'a> Guess<'a> {
         if let Some(&value) = self.constants.get(&reg) {
             return (value, false);
         }
-        let Some(writers) = self.writers.get(&reg).filter(|_| deep > 0) else { return (0, false) };
-        // A loop may be laid out so that what comes first stands below.
-        let above = writers.partition_point(|&writer| writer < at);
-        let from = writers[above.saturating_sub(1)];
+        let from = if deep > 0 { self.writers.last(at, reg) } else { None };
+        let Some(from) = from else { return (0, false) };
         if let Some(&known) = self.found.get(&(from, deep)) {
             return known;
         }
@@ -110,6 +104,11 @@ impl<'a> Guess<'a> {
 }
 
 impl Cluster<'_> {
+    /// What writes each register: once it is asked for.
+    pub fn writers(&self) -> &Writers {
+        self.writers.get_or_init(|| Writers::new(&self.kernel.code))
+    }
+
     fn groups(&self) -> &Groups {
         self.groups.get_or_init(|| {
             let address = |op: &Op| match op {
@@ -119,7 +118,7 @@ impl Cluster<'_> {
                 | Op::BarrierExpect { address, .. } => Some(*address),
                 _ => None,
             };
-            let mut guess = Guess::new(&self.kernel.code, &self.kernel.constants32);
+            let mut guess = Guess::new(&self.kernel.code, &self.kernel.constants32, self.writers());
             let code = self.kernel.code.iter().enumerate();
             let all = code.filter_map(|(at, inst)| Some((at, guess.begins_at(at, &address(&inst.op)?))));
             Groups(all.collect())

@@ -123,16 +123,15 @@ impl Cluster<'_> {
     }
 
     /// The place in shared memory that the address of an instruction names: by itself, by a register, or as that of the same place in another
-    /// CTA. A register is taken to hold what was last written to it above: this is a hint.
+    /// CTA. A register is taken to hold what was last written to it: this is a hint.
     pub fn named(&self, at: usize, address: &Address) -> Option<i64> {
         let code = &self.kernel.code;
-        let written = |before: usize, reg: Reg| code[..before].iter().rposition(|inst| inst.defs.contains(&reg));
         if address.base == Reg::Sink {
             return Some(address.offset);
         }
-        let mut from = written(at, address.base)?;
+        let mut from = self.writers().last(at, address.base)?;
         if let Op::MapAddress { s, .. } = code[from].op {
-            from = written(from, s)?;
+            from = self.writers().last(from, s)?;
         }
         match code[from].op {
             Op::SharedAddress { offset, .. } => Some(address.offset + i64::from(offset)),

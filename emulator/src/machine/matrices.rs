@@ -21,13 +21,13 @@ impl Cluster<'_> {
         let stamp = self.stamp(w, mask, site);
         let blank = self.stores_blank(site);
         let (bytes, mut rows) = (shape.element(), Vec::<Slot>::with_capacity(32));
+        // All of them before a register is written: it may be that of the addresses.
+        for lane in 0..regs.len().checked_sub(1).map_or(0, |last| shape.rows(last).end) {
+            let slot = self.shared_slot(at, lane, address, false, 16, 16)?;
+            self.touch_shared(w, slot, 16, stamp, !load);
+            rows.push(slot);
+        }
         for (n, &reg) in regs.iter().enumerate() {
-            // The second register of a matrix has the rows of the first.
-            for lane in rows.len()..shape.rows(n).end {
-                let slot: Slot = self.shared_slot(at, lane, address, false, 16, 16)?;
-                self.touch_shared(w, slot, 16, stamp, !load);
-                rows.push(slot);
-            }
             for t in 0..32 {
                 for piece in 0..4 / bytes {
                     let Piece { row, byte } = shape.piece(n, t, piece);

@@ -8,6 +8,7 @@ use super::cluster::{Cluster, cluster_extent};
 use super::registers::lanes;
 use super::state::ActorKind;
 use crate::order::{ActorId, Stamp};
+use rustc_hash::FxHashMap;
 use std::fmt::{self, Display, Formatter};
 
 /// Actors of clusters that have ended, at most, of which more than the CTA is kept: whole warps need not be.
@@ -24,6 +25,31 @@ pub enum Party {
     Cta([u32; 3]),
     /// A CTA of the cluster that begins with this one.
     OneOf([u32; 3]),
+}
+
+/// Actors of clusters that have ended.
+#[derive(Debug, Default)]
+pub struct Parties {
+    /// By the number of the cluster, and then by ascending number of the actor.
+    of: FxHashMap<u32, Vec<(ActorId, Party)>>,
+    /// How many there are.
+    count: usize,
+}
+
+impl Parties {
+    /// Those of a cluster, by ascending number, as far as there is room.
+    fn keep(&mut self, cluster: u32, actors: impl Iterator<Item = (ActorId, Party)>) {
+        let actors: Vec<_> = actors.take(MOST - self.count).collect();
+        if !actors.is_empty() {
+            self.count += actors.len();
+            self.of.insert(cluster, actors);
+        }
+    }
+
+    fn find(&self, cluster: u32, actor: ActorId) -> Option<Party> {
+        let known = self.of.get(&cluster)?;
+        known.binary_search_by_key(&actor, |known| known.0).ok().map(|n| known[n].1)
+    }
 }
 
 /// A warp, or some of its lanes, in a CTA of a launch with such blocks.
@@ -146,8 +172,7 @@ impl Chip<'_> {
     /// A cluster ends: who its actors were is asked later.
     pub fn remember_parties(&mut self, cluster: &Cluster) {
         if !self.s.options.timing_only && self.s.launch.grid.iter().product::<u32>() > 1 {
-            let room = MOST.saturating_sub(self.parties.values().map(Vec::len).sum());
-            self.parties.insert(cluster.index, cluster.parts_and_engines().take(room).collect());
+            self.parties.keep(cluster.index, cluster.parts_and_engines());
         }
     }
 
@@ -156,10 +181,8 @@ impl Chip<'_> {
         if let Some(at) = self.find(stamp.cluster) {
             return self.cluster(at).party(stamp.actor, Some(stamp.site));
         }
-        if let Some(known) = self.parties.get(&stamp.cluster)
-            && let Ok(n) = known.binary_search_by_key(&stamp.actor, |(actor, _)| *actor)
-        {
-            return Some(known[n].1);
+        if let Some(known) = self.parties.find(stamp.cluster, stamp.actor) {
+            return Some(known);
         }
         // A cluster begins with an actor for each of its warps, one CTA after the other.
         let launch = self.s.launch;

@@ -245,6 +245,7 @@ pub fn fast<L: Lanes, const R: usize, const C: usize>(
     pair: usize,
     cells: &mut [u32],
 ) {
+    const { assert!(WIDTH.is_multiple_of(R) && (C == 1 || C == 2), "a block lies in one panel of A and one pair of B") };
     let columns = strip.columns.len();
     let Blocks { whole, rest } = strip.blocks::<R>();
     let a = |row: usize| factors.a[row / WIDTH * steps..][which.clone()].as_flattened();

@@ -32,6 +32,12 @@ impl Resized {
     fn what(&self) -> (u32, bool) {
         (self.count, self.more)
     }
+
+    /// What one warp does here instead of the other is worth no more than a note. It is undefined all the same: but where each gives some
+    /// away, if not as many, an H100 goes on, and CUTLASS has such a kernel for B200s; where one gives none, an H100 waits for ever.
+    fn both_give(&self, instead: Option<&Resized>) -> bool {
+        !self.more && instead.is_some_and(|it| !it.more)
+    }
 }
 
 fn way(more: bool) -> &'static str {
@@ -129,18 +135,25 @@ impl Cluster<'_> {
 
     /// All warps of a warpgroup execute the same `setmaxnreg`s: said at the end of a run.
     pub fn registers_of_warpgroups(&mut self) {
-        let counts = |warp: &Warp| warp.register_counts.iter().map(Resized::what).collect::<Vec<_>>();
         let mut found = Vec::new();
         for group in self.warps.chunk_by(|a, b| a.cta == b.cta && a.index / WARPS == b.index / WARPS) {
             // The first of those that have executed most.
             let Some(most) = group.iter().rev().max_by_key(|warp| warp.register_counts.len()) else { continue };
-            let Some(other) = group.iter().find(|warp| counts(warp) != counts(most)) else { continue };
-            let same = most.register_counts.iter().zip(&other.register_counts);
-            let n = same.take_while(|(a, b)| a.what() == b.what()).count();
-            let Some(&this) = most.register_counts.get(n) else { continue };
-            let diagnostic = self.other_registers(most, this, other, other.register_counts.get(n));
+            // Where each other warp first does something else; what is more than a note comes first.
+            let apart = |other: &'_ Warp| {
+                let instead = |n: usize| other.register_counts.get(n).copied();
+                let all = || most.register_counts.iter().enumerate().map(|(n, this)| (*this, instead(n)));
+                let wrong = |(this, it): &(Resized, Option<Resized>)| !this.both_give(it.as_ref());
+                let mut differ = all().filter(|(this, it)| it.map(|it| it.what()) != Some(this.what()));
+                let grave = differ.clone().find(wrong);
+                grave.or_else(|| differ.next())
+            };
+            let all: Vec<_> = group.iter().filter_map(|other| apart(other).map(|(this, it)| (other, this, it))).collect();
+            let grave = all.iter().find(|(_, this, it)| !this.both_give(it.as_ref()));
+            let Some((other, this, instead)) = grave.or(all.first()) else { continue };
+            let diagnostic = self.other_registers(most, *this, other, instead.as_ref());
             // It is told already where both have executed one.
-            if !diagnostic.labels.iter().any(|label| self.findings.says(&[CODE], &label.place)) {
+            if !diagnostic.labels.iter().any(|label| self.findings.tells(CODE, diagnostic.severity, &label.place)) {
                 found.push(diagnostic);
             }
         }
@@ -173,10 +186,8 @@ impl Cluster<'_> {
         );
         let there = instead.map(|it| self.label(it.site, format!("executed by warp {}", other.index)));
         diagnostic.labels.extend(there);
-        // What comes of it is undefined. Where each gives some away, if not as many, an H100 goes on, and CUTLASS has such a kernel for B200s; where
-        // one gives none, an H100 waits for ever. The run goes on, to show the rest.
-        let both_give = !this.more && instead.is_some_and(|it| !it.more);
-        diagnostic.severity = if both_give { Severity::Note } else { Severity::Finding };
+        // The run goes on, to show the rest.
+        diagnostic.severity = if this.both_give(instead) { Severity::Note } else { Severity::Finding };
         diagnostic
     }
 

@@ -44,8 +44,7 @@ impl Spare {
 
     /// Leaves it for later launches, as far as there may be so much.
     pub fn keep(left: Vec<Spare>) {
-        let left = left.into_iter().map(|spare| (spare.bytes(), spare));
-        let left: Vec<(usize, Spare)> = left.collect();
+        let left: Vec<(usize, Spare)> = left.into_iter().map(|spare| (spare.bytes(), spare)).collect();
         let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
         for (bytes, spare) in left {
             if kept.1 + bytes > MOST {

@@ -37,6 +37,7 @@ mod variables;
 mod waits;
 pub mod warp_mma;
 pub mod wgmma;
+pub(crate) mod writers;
 
 use crate::diagnostic::{Diagnostic, Label, Place, Severity, Source};
 use crate::syntax::{

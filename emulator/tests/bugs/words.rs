@@ -233,6 +233,18 @@ pub fn cases() -> Vec<Case> {
             ],
             Notes("register-count", "@give", Result::Right),
         ),
+        // What is noted of the numbers that they keep hides nothing.
+        case(
+            "w9b",
+            "one warp of a warpgroup keeps other registers, and takes some back alone",
+            own,
+            roles,
+            &[
+                ("@give_second", "setmaxnreg.dec.sync.aligned.u32 32;\nsetmaxnreg.inc.sync.aligned.u32 40;"),
+                ("@take", "setmaxnreg.inc.sync.aligned.u32 200;"),
+            ],
+            Finds(&[("register-count", "@give_second")]),
+        ),
         case(
             "w10",
             "a role takes fewer registers than it begins with",

@@ -19,8 +19,21 @@ pub fn rows() -> Vec<Row> {
             rows.push(bytes_stored(count, times, space));
         }
     }
+    rows.extend([2, 4].map(over_its_addresses));
     rows.extend(small_copies());
     rows
+}
+
+/// The register of the addresses is the one of the first matrix: all rows are read from where it pointed before.
+fn over_its_addresses(count: u64) -> Row {
+    let regs: Vec<String> = (0..count).map(|n| format!("%r{}", 20 + n)).collect();
+    // Lane n fills its row with the half word n, and names it.
+    let fill = format!(
+        "{ROW_OF_LANE}mad.lo.u32 %r24, %r98, 0x10001, 0;\nst.shared.v4.b32 [%r20], {{%r24, %r24, %r24, %r24}}; bar.sync 0;\n"
+    );
+    let last = 19 + count;
+    let load = format!("ldmatrix.sync.aligned.m8n8.x{count}.shared.b16 {{{}}}, [%r20];\nmov.b32 %r0, %r{last};", regs.join(", "));
+    each(32, &load, |t| (8 * (count - 1) + t / 4) * 0x10001).around(&fill, "")
 }
 
 /// Where the rows of 16 bytes lie, by lane: `%r20`, or a generic address in `%d14`.

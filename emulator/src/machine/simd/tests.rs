@@ -5,7 +5,8 @@ use crate::machine::exact::tests::{Random, trouble};
 use crate::machine::product::{Factors, Product, Strip};
 use crate::numerics::{MmaStep, Numerics};
 
-/// Whatever vectors this CPU has, the results are those of the arrays.
+/// Whatever vectors this CPU has, the results are those of the arrays: in blocks of each size that vectors ask for, where rows are left out,
+/// with strips that end within a vector, and with factors in which an earlier product has left something.
 #[test]
 fn all_kinds_of_vectors_give_the_same_bits() {
     type Run = fn(Product);
@@ -16,10 +17,12 @@ fn all_kinds_of_vectors_give_the_same_bits() {
         // SAFETY: the CPU has the features.
         kinds.push(("avx2", |product| unsafe { x86::avx2(product) }));
     }
-    kinds.push(("plain, other blocks", |product| product.run::<Plain, 3, 2, 2>()));
+    kinds.push(("plain, the blocks of AVX-512", |product| product.run::<Plain, 8, 2, 4>()));
+    kinds.push(("plain, other blocks", |product| product.run::<Plain, 4, 2, 2>()));
+    let mut left: Vec<Factors> = kinds.iter().map(|_| Factors::default()).collect();
     let mut random = Random(5);
     for case in 0..600u64 {
-        let (m, n) = (1 + case as usize % 19, 8 * (1 + case as usize % 12));
+        let (m, n) = (1 + case as usize % 37, 8 * (1 + case as usize % 12));
         let bf = case % 3 == 0;
         let d_f32 = bf || case % 2 == 0;
         let (accumulate, scale) = (case % 7 != 0, case as u32 % 4);
@@ -33,26 +36,34 @@ fn all_kinds_of_vectors_give_the_same_bits() {
         let (a, b) = (some(m, case % 8), some(n, case / 8 % 8));
         let (a, b): (Vec<_>, Vec<_>) = (a.iter().map(|a| &a[..]).collect(), b.iter().map(|b| &b[..]).collect());
         let before: Vec<u32> = (0..m * n).map(|_| random.next() as u32 & 0xbfff_bfff).collect();
-        let rows: Vec<(usize, usize)> = (0..m).map(|r| (r, r * n)).collect();
-        let strips = [Strip { rows: &rows, columns: 0..n }];
-        let compute = |kind: Run| {
-            let (mut factors, mut cells) = (Factors::default(), before.clone());
+        // Lanes that an MMA does not write leave rows out: here and there one, or sixteen together.
+        let apart = if case % 4 == 1 { random.next() | random.next() } else { u64::MAX };
+        let together = if case % 8 == 5 { 0xffff << (case % 19) } else { 0 };
+        let of = |first: usize| -> Vec<(usize, usize)> {
+            (0..m).filter(|&r| apart & !together & 1 << r != 0).map(|r| (r, r * n + first)).collect()
+        };
+        let middle = if case % 3 == 1 { n / 16 * 8 } else { 0 };
+        let rows = [of(0), of(middle)];
+        let both = [Strip { rows: &rows[0], columns: 0..middle }, Strip { rows: &rows[1], columns: middle..n }];
+        let strips = if middle == 0 { &both[1..] } else { &both[..] };
+        let compute = |kind: Run, factors: &mut Factors| {
+            let mut cells = before.clone();
             kind(Product {
                 numerics,
                 step,
                 a: &a,
                 b: &b,
-                strips: &strips,
-                factors: &mut factors,
+                strips,
+                factors,
                 same_b: false,
                 tiles: None,
                 cells: &mut cells,
             });
             cells
         };
-        let want = compute(|product| product.run::<Plain, 2, 1, 1>());
-        for (name, kind) in &kinds {
-            let got = compute(*kind);
+        let want = compute(|product| product.run::<Plain, 1, 1, 1>(), &mut Factors::default());
+        for ((name, kind), factors) in kinds.iter().zip(&mut left) {
+            let got = compute(*kind, factors);
             assert!(got == want, "{name} vectors, case {case}: {step:?}, {numerics:?}, {m} × {n}, {steps} steps");
         }
     }
