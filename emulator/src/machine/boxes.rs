@@ -64,6 +64,13 @@ impl Laid<'_> {
         w != 0 && self.d.start % w + bytes.min(w) > w
     }
 
+    /// Whether the rows, eight at a time, lie beside each other in the same eight rows of the tile, and none goes on behind them: stripes along
+    /// K, which are multiplied as columns of their own (CuTe DSL, slicek_m32n8k128).
+    fn is_striped(&self) -> bool {
+        let (column, stripes) = (self.d.start % self.d.swizzle.max(1), self.rows.div_ceil(8));
+        !self.mn_major && self.d.stride > 0 && column + (stripes - 1) * self.d.stride < self.d.swizzle
+    }
+
     /// Whether its second eight rows do not follow the first eight in a swizzled tile.
     fn leaps(&self) -> bool {
         let more = self.mn_major || self.rows > 8;
@@ -142,10 +149,9 @@ impl Cluster<'_> {
             (what, Severity::Finding)
         } else if next % w != column {
             let what = format!("has {these} at byte {column} of the rows of the box, {those} at byte {}", next % w);
-            // Where the box has no more rows, its rows may be taken apart on purpose: stripes along K, which are multiplied as columns of
-            // their own (CuTe DSL, slicek_m32n8k128).
-            let stripes = !mn_major && tile.rows <= eight && next - next % w == d.start - column;
-            (what, if stripes { Severity::Note } else { Severity::Finding })
+            // Where the box has no more rows, its rows may be taken apart on purpose.
+            let on_purpose = tile.rows <= eight && laid.is_striped();
+            (what, if on_purpose { Severity::Note } else { Severity::Finding })
         } else if row + eight < tile.rows {
             let what =
                 format!("has {these} in rows {row} to {} of the box, {those} not in the next rows", row + eight - 1);
@@ -181,6 +187,16 @@ mod tests {
             rows: 128,
             mn_major,
             site: 0,
+        }
+    }
+
+    /// Four stripes of 32 bytes fill rows of 128; what has more goes on behind the rows, and is no such thing.
+    #[test]
+    fn stripes_lie_within_the_rows_of_a_tile() {
+        let of = |rows, stride| Laid { rows, ..laid(128, 16, stride, false) };
+        assert!(of(32, 32).is_striped() && of(16, 64).is_striped());
+        for laid in [of(40, 32), of(128, 32), of(16, 128), of(32, 0), Laid { mn_major: true, ..of(32, 32) }] {
+            assert!(!laid.is_striped(), "{laid:?}");
         }
     }
 

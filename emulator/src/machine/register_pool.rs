@@ -148,7 +148,8 @@ impl Cluster<'_> {
                 let grave = differ.clone().find(wrong);
                 grave.or_else(|| differ.next())
             };
-            let all: Vec<_> = group.iter().filter_map(|other| apart(other).map(|(this, it)| (other, this, it))).collect();
+            let all: Vec<_> =
+                group.iter().filter_map(|other| apart(other).map(|(this, it)| (other, this, it))).collect();
             let grave = all.iter().find(|(_, this, it)| !this.both_give(it.as_ref()));
             let Some((other, this, instead)) = grave.or(all.first()) else { continue };
             let diagnostic = self.other_registers(most, *this, other, instead.as_ref());

@@ -74,3 +74,52 @@ impl Writers {
         above.or(found.iter().min()).copied()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::load;
+
+    /// `%r1` is written above for something else, and below, where the loop begins, for who reads it: a place that two registers share.
+    #[test]
+    fn who_stands_above_and_leads_elsewhere_has_not_written_it() {
+        let text = ".version 8.7
+            .target sm_100a
+            .address_size 64
+            .visible .entry k(.param .u64 out) {
+            .reg .b32 %r<4>;
+            .reg .b64 %rd<2>;
+            .reg .pred %p<2>;
+            ld.param.u64 %rd0, [out];
+            mov.u32 %r1, %tid.x;
+            st.global.u32 [%rd0], %r1;
+            bra.uni HEAD;
+            BODY:
+            st.global.u32 [%rd0+4], %r1;
+            ret;
+            HEAD:
+            setp.eq.u32 %p1, %r1, 0;
+            mov.u32 %r1, %ntid.x;
+            @%p1 bra BODY;
+            mov.u32 %r1, %laneid;
+            bra.uni BODY;
+            }";
+        let program = load(text).expect("it loads");
+        let code = &program.kernels[0].code;
+        let at = |text: &str, n: usize| {
+            let is = |inst: &&(usize, &Inst)| program.kernels[0].sites[inst.1.site as usize].text.starts_with(text);
+            code.iter().enumerate().filter(|inst| is(&inst)).nth(n).expect(text).0
+        };
+        let writers = Writers::new(code);
+        let reads = |text: &str, n: usize| {
+            let at = at(text, n);
+            let regs = code[at].uses.iter().filter(|reg| matches!(reg, Reg::B32(_)));
+            regs.filter_map(|reg| writers.last(at, *reg)).collect::<Vec<_>>()
+        };
+        assert_eq!(reads("st.global", 0), [at("mov.u32", 0)]);
+        assert_eq!(reads("setp", 0), [at("mov.u32", 0)]);
+        // Both that lead there stand below: the first of them.
+        assert_eq!(reads("st.global", 1), [at("mov.u32", 1)]);
+        assert_eq!(writers.last(0, Reg::B32(u16::MAX)), None);
+    }
+}

@@ -32,7 +32,10 @@ fn over_its_addresses(count: u64) -> Row {
         "{ROW_OF_LANE}mad.lo.u32 %r24, %r98, 0x10001, 0;\nst.shared.v4.b32 [%r20], {{%r24, %r24, %r24, %r24}}; bar.sync 0;\n"
     );
     let last = 19 + count;
-    let load = format!("ldmatrix.sync.aligned.m8n8.x{count}.shared.b16 {{{}}}, [%r20];\nmov.b32 %r0, %r{last};", regs.join(", "));
+    let load = format!(
+        "ldmatrix.sync.aligned.m8n8.x{count}.shared.b16 {{{}}}, [%r20];\nmov.b32 %r0, %r{last};",
+        regs.join(", ")
+    );
     each(32, &load, |t| (8 * (count - 1) + t / 4) * 0x10001).around(&fill, "")
 }
 
