@@ -3,6 +3,7 @@
 use super::cluster::Cluster;
 use super::hang::{Blocked, barrier_of};
 use super::hang_root::by_site;
+use super::mbarrier::Came;
 use super::names::counted;
 use crate::diagnostic::Diagnostic;
 use crate::program::op::Op;
@@ -108,19 +109,24 @@ impl Cluster<'_> {
             return d;
         }
         if b.phase > 0 {
+            // By threads: what its own copies and MMAs tell a warp comes from nobody else.
+            let seen = self.has_seen(root, barrier, b.phase - 1);
+            // Nor does who has not seen the last phase hold itself up: its parity is that of the phase behind it.
+            let held_up = self.held_up(blocked, root).filter(|who| seen || *who != self.warp_name(root.warp));
+            let own = |came: &Came| came.warp == root.warp && !came.bytes && !self.is_commit(came.site);
             let mut d = self.hang(
                 root.site,
                 format!("the wait for phase {} of {name} (parity {parity}) never ends: nothing arrives any more after phase {}", b.phase, b.phase - 1),
-                match self.held_up(blocked, root) {
+                match held_up {
                     // It has seen that phase, so the parity is right: what lacks is an arrival, or this wait is one too many.
-                    None if self.has_seen(root, barrier, b.phase - 1) => format!(
+                    None if seen => format!(
                         "{} has seen phase {} and waits for one more: let what arrived for phase {} come once more, or let this wait go \
                          round as often.",
                         self.warp_name(root.warp),
                         b.phase - 1,
                         b.phase - 1
                     ),
-                    _ if b.came.iter().all(|came| came.warp == root.warp) => format!(
+                    _ if b.came.iter().all(own) => format!(
                         "Nobody but {} has arrived at it: let those who use what it guards arrive when they are done with it, in every round.",
                         self.warp_name(root.warp)
                     ),

@@ -182,6 +182,38 @@ fn who_uses_a_stage_says_that_it_is_free() {
     says(&first(RING, &[("@release", "")], |_| ()), &["Nobody but warp 0 has arrived at it", "in every round"]);
 }
 
+/// One warp waits for what a copy of the other brought, and then the other for the same, with the parity of the phase behind it.
+const WAITED_TWICE: &str = "\
+@%p0 mbarrier.init.shared::cta.b64 [bar_a], 1;
+fence.mbarrier_init.release.cluster;
+bar.sync 0;
+setp.ne.u32 %p1, %r1, 0;
+@%p1 bra WAIT;
+@!%p0 bra MEET;
+mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar_a], 256;
+cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd1], 256, [bar_a];
+bra MEET;
+WAIT:
+mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar_a], 0;
+@!%p2 bra WAIT;
+MEET:
+bar.sync 0;
+@%p1 bra END;
+AGAIN:
+mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar_a], 0; // @again
+@!%p2 bra AGAIN;
+ld.shared.u32 %r3, [tile];
+@%p0 st.global.u32 [%rd0], %r3;
+END:";
+
+/// That only its own copies came to it is as it should be: the parity is wrong.
+#[test]
+fn who_waits_for_its_own_copy_is_told_its_parity() {
+    let wrong = [("@again", "mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar_a], 1;")];
+    let found = first(Small(1, 64, WAITED_TWICE), &wrong, |_| ());
+    says(&found, &["to wait for phase 0, use parity 0"]);
+}
+
 /// Nobody can wait for an mbarrier of another CTA, so that is no advice.
 #[test]
 fn what_another_cta_waits_for_is_told_at_a_barrier() {
