@@ -209,6 +209,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn actors_are_kept_as_far_as_there_is_room() {
+        let of = |cluster: u32, many: u32| (0..many).map(move |n| (2 * n, Party::Cta([cluster, n, 0])));
+        let mut parties = Parties::default();
+        (0..3).for_each(|cluster| parties.keep(cluster, of(cluster, MOST as u32 / 2 + 1)));
+        assert_eq!(parties.find(0, 6), Some(Party::Cta([0, 3, 0])));
+        assert_eq!(parties.find(0, 7), None);
+        assert_eq!(parties.find(1, MOST as u32 - 4), Some(Party::Cta([1, MOST as u32 / 2 - 2, 0])));
+        assert_eq!((parties.find(1, MOST as u32 - 2), parties.find(2, 0)), (None, None));
+        assert_eq!(parties.count, MOST);
+    }
+
+    #[test]
     fn lanes_are_named_as_few_words_as_they_need() {
         assert_eq!(some_lanes(0x0000_ffff), "lanes 0 to 15");
         assert_eq!(some_lanes(0b1000_0101), "lanes 0, 2, 7");
