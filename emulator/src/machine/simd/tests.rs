@@ -16,7 +16,7 @@ fn all_kinds_of_vectors_give_the_same_bits() {
         // SAFETY: the CPU has the features.
         kinds.push(("avx2", |product| unsafe { x86::avx2(product) }));
     }
-    kinds.push(("plain, other blocks", |product| product.run::<Plain, 3, 2, 2>()));
+    kinds.push(("plain, other blocks", |product| product.run::<Plain, 8, 2, 2>()));
     let mut random = Random(5);
     for case in 0..600u64 {
         let (m, n) = (1 + case as usize % 19, 8 * (1 + case as usize % 12));
