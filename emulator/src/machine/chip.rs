@@ -34,7 +34,7 @@ use std::sync::Arc;
 /// not, so that each window begins with misses.
 const SHORT: u64 = 512;
 const LONG: u64 = 4096;
-const LONGEST: u64 = 32768;
+const LONGEST: u64 = 16384;
 
 /// Cycles in which no cluster does anything but ask again, before that is taken for a hang.
 const IDLE: u64 = 1 << 20;
@@ -194,7 +194,7 @@ impl<'a> Chip<'a> {
                 self.begun == clusters && self.rates.close_to(&rates) && self.has_bandwidth_left(before, window);
             // CTAs of one SM leave each other what they left over in the window before: that changes with whatever they do.
             let (longest, growth) = match self.room {
-                1 if steady && self.longest == LONG => (LONGEST, 8),
+                1 if steady && self.longest == LONG => (LONGEST, 4),
                 1 => (self.longest, 4),
                 _ => (self.longest, 2),
             };

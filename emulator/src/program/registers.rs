@@ -6,7 +6,8 @@
 
 use super::flow::successors;
 use super::op::{FALSE, Inst, Op, Reg, TRUE};
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// The most registers that a thread can have.
 pub const MOST_REGISTERS: u32 = 255;
@@ -169,18 +170,18 @@ fn places(spans: &[Option<(usize, usize)>], own: &[bool]) -> (Vec<u16>, u16) {
     let mut order: Vec<(usize, usize, usize)> =
         (0..spans.len()).filter(|&n| !own[n]).filter_map(|n| spans[n].map(|(first, last)| (first, last, n))).collect();
     order.sort_unstable();
-    // Of the free places the one that was needed last, which is still in a cache.
-    let mut busy: BTreeSet<(usize, u16)> = BTreeSet::new();
+    let mut busy: BinaryHeap<Reverse<(usize, u16)>> = BinaryHeap::new();
     for (first, last, n) in order {
-        let place = match busy.range(..(first, 0)).next_back().copied() {
-            Some(free) => {
-                busy.remove(&free);
-                free.1
+        let place = match busy.peek() {
+            Some(Reverse((until, place))) if *until < first => {
+                let place = *place;
+                busy.pop();
+                place
             }
-            None => fresh(),
+            _ => fresh(),
         };
         list[n] = place;
-        busy.insert((last, place));
+        busy.push(Reverse((last, place)));
     }
     (list, count)
 }
