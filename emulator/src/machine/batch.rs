@@ -132,6 +132,8 @@ impl Batch {
         let a: SmallVec<[_; DEPTH]> = self.steps.iter().map(|o| &o.a[cta].bits[..]).collect();
         let b: SmallVec<[_; DEPTH]> = self.steps.iter().map(|o| &o.b.bits[..]).collect();
         let step = i.step(self.accumulate, self.scale);
+        let overwritten = !self.accumulate && parts.iter().all(|(_, rows)| rows.len() == LANES as usize);
+        tensor.refresh(self.accumulator.column, run, overwritten);
         simd::run(Product {
             numerics,
             step,
@@ -263,6 +265,7 @@ impl Batches {
             let strips: Vec<Strip> = (parts.iter())
                 .map(|(first, rows)| Strip { rows, columns: *first as usize..(*first + run) as usize })
                 .collect();
+            ctas[c].as_mut().refresh(accumulator.column, run, false);
             with_factors(|factors| {
                 simd::run(kinds::Product {
                     numerics,

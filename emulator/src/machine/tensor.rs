@@ -33,6 +33,8 @@ pub struct TensorMemory {
     freed: [Option<u32>; (COLUMNS / SLOT) as usize],
     /// The slots that were allocated at any time: only their cells are ever written.
     used: [bool; (COLUMNS / SLOT) as usize],
+    /// The slots whose cells still hold what a CTA before has left. They read as never written.
+    stale: [bool; (COLUMNS / SLOT) as usize],
     /// Columns held at most.
     pub most: u32,
 }
@@ -66,23 +68,37 @@ impl TensorMemory {
             slots: [None; (COLUMNS / SLOT) as usize],
             freed: [None; (COLUMNS / SLOT) as usize],
             used: [false; (COLUMNS / SLOT) as usize],
+            stale: [false; (COLUMNS / SLOT) as usize],
             most: 0,
         }
     }
 
     /// As it was when it was new.
     pub fn forget(&mut self) {
-        for lane in self.lines.as_chunks_mut::<{ (COLUMNS / 16) as usize }>().0 {
-            let slots = lane.as_chunks_mut::<{ (SLOT / 16) as usize }>().0;
-            slots
-                .iter_mut()
-                .zip(&self.used)
-                .filter(|slot| *slot.1)
-                .for_each(|(cells, _)| cells.fill(Line([u32::MAX; 16])));
+        for (stale, used) in self.stale.iter_mut().zip(&self.used) {
+            *stale |= used;
         }
         self.defined.fill(0);
         self.origins.fill(0);
         (self.slots, self.freed, self.used, self.most) = ([None; _], [None; _], [false; _], 0);
+    }
+
+    /// Some columns are about to be read or written: what was left there is gone. Not those that are `overwritten`, in all lanes.
+    pub fn refresh(&mut self, column: u32, columns: u32, overwritten: bool) {
+        const LINES: usize = (COLUMNS / 16) as usize;
+        let end = (column + columns).min(COLUMNS);
+        for slot in column / SLOT..end.div_ceil(SLOT) {
+            if !std::mem::take(&mut self.stale[slot as usize]) {
+                continue;
+            }
+            let (first, behind) = (slot * SLOT, (slot + 1) * SLOT);
+            if overwritten && column <= first && behind <= end {
+                continue;
+            }
+            for lane in self.lines.as_chunks_mut::<LINES>().0 {
+                lane[first as usize / 16..behind as usize / 16].fill(Line([u32::MAX; 16]));
+            }
+        }
     }
 
     /// The first of some columns that no allocation holds, or that there is not.
@@ -153,16 +169,18 @@ impl TensorMemory {
 
     pub fn get(&self, lane: u32, column: u32) -> (u32, bool) {
         let defined = self.defined[(column * 4 + lane / 32) as usize] >> (lane % 32) & 1 == 1;
-        (self.cells()[Self::index(lane, column)], defined)
+        let stale = self.stale[(column / SLOT) as usize];
+        (if stale { u32::MAX } else { self.cells()[Self::index(lane, column)] }, defined)
     }
 
     pub fn set(&mut self, lane: u32, column: u32, value: u32, defined: bool) {
+        self.refresh(column, 1, false);
         self.cells_mut()[Self::index(lane, column)] = value;
         let d = &mut self.defined[(column * 4 + lane / 32) as usize];
         *d = *d & !(1 << (lane % 32)) | u32::from(defined) << (lane % 32);
     }
 
-    /// A lane's cells from a column on.
+    /// A lane's cells from a column on, which have been refreshed.
     pub fn row(&self, lane: u32, column: u32) -> &[u32] {
         &self.cells()[Self::index(lane, column)..Self::index(lane, COLUMNS)]
     }
@@ -180,6 +198,7 @@ impl TensorMemory {
 
     /// Sets a column of a quarter to defined values.
     pub fn set_column(&mut self, quarter: u32, column: u32, values: &[u32; 32]) {
+        self.refresh(column, 1, false);
         let cells = self.cells_mut();
         for (lane, &value) in (quarter * 32..).zip(values) {
             cells[Self::index(lane, column)] = value;
@@ -192,7 +211,7 @@ impl TensorMemory {
         (lane * COLUMNS + column) as usize
     }
 
-    /// Lane after lane, all columns.
+    /// Lane after lane, all columns; those that are used have been refreshed.
     pub fn cells_mut(&mut self) -> &mut [u32] {
         simd::flat_mut(&mut self.lines)
     }
@@ -316,6 +335,33 @@ impl Layout {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What a CTA has left, the next one never sees: neither cell by cell, nor in a row, nor beside what it writes itself.
+    #[test]
+    fn what_was_left_reads_as_never_written() {
+        let left = || {
+            let mut memory = TensorMemory::new();
+            memory.allocate(0, 128, 0);
+            (0..128).for_each(|column| memory.set_column(1, column, &[7; 32]));
+            memory.forget();
+            memory.allocate(0, 128, 1);
+            memory
+        };
+        let mut memory = left();
+        assert_eq!(memory.get(40, 100), (u32::MAX, false));
+        memory.set(40, 33, 5, true);
+        assert_eq!(
+            [33, 34, 64].map(|column| memory.get(40, column)),
+            [(5, true), (u32::MAX, false), (u32::MAX, false)]
+        );
+        memory.refresh(64, 32, false);
+        assert_eq!(memory.row(40, 64)[..32], [u32::MAX; 32]);
+        // Of 40 columns that are all overwritten, 8 lie in a slot with others.
+        let mut memory = left();
+        memory.refresh(32, 40, true);
+        memory.cells_mut()[TensorMemory::index(40, 32)] = 9;
+        assert_eq!([32, 80].map(|column| memory.get(40, column)), [(9, false), (u32::MAX, false)]);
+    }
 
     #[test]
     fn the_first_column_that_nobody_holds_is_found() {

@@ -161,7 +161,8 @@ impl Cluster<'_> {
         let plain = !timing_only && shape == TensorShape::S32x32b && !pack;
         if plain {
             // A lane of tensor memory for each thread: some columns at a time, row by row.
-            let tensor = &self.ctas[c].tensor;
+            let tensor = &mut self.ctas[c].tensor;
+            tensor.refresh(column, d.len() as u32, false);
             for (d, first) in d.chunks(CHUNK).zip((column..).step_by(CHUNK)).filter(|_| !blank) {
                 let mut values = [[0; 32]; CHUNK];
                 for t in 0..32 {

@@ -6,8 +6,7 @@
 
 use super::flow::successors;
 use super::op::{FALSE, Inst, Op, Reg, TRUE};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeSet;
 
 /// The most registers that a thread can have.
 pub const MOST_REGISTERS: u32 = 255;
@@ -170,18 +169,18 @@ fn places(spans: &[Option<(usize, usize)>], own: &[bool]) -> (Vec<u16>, u16) {
     let mut order: Vec<(usize, usize, usize)> =
         (0..spans.len()).filter(|&n| !own[n]).filter_map(|n| spans[n].map(|(first, last)| (first, last, n))).collect();
     order.sort_unstable();
-    let mut busy: BinaryHeap<Reverse<(usize, u16)>> = BinaryHeap::new();
+    // Of the free places the one that was needed last, which is still in a cache.
+    let mut busy: BTreeSet<(usize, u16)> = BTreeSet::new();
     for (first, last, n) in order {
-        let place = match busy.peek() {
-            Some(Reverse((until, place))) if *until < first => {
-                let place = *place;
-                busy.pop();
-                place
+        let place = match busy.range(..(first, 0)).next_back().copied() {
+            Some(free) => {
+                busy.remove(&free);
+                free.1
             }
-            _ => fresh(),
+            None => fresh(),
         };
         list[n] = place;
-        busy.push(Reverse((last, place)));
+        busy.insert((last, place));
     }
     (list, count)
 }
