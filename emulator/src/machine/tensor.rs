@@ -388,6 +388,8 @@ mod tests {
         let free = [(0, 32), (16, 16), (16, 17), (64, 1), (511, 2), (600, 4)].map(|(c, n)| tensor.unallocated(c, n));
         assert_eq!(free, [None, None, Some(32), Some(64), Some(511), Some(600)]);
         tensor.forget();
-        assert_eq!(tensor, TensorMemory::new());
+        assert!((0..COLUMNS).all(|column| tensor.get(40, column) == (u32::MAX, false)), "what was left is seen");
+        tensor.refresh(0, COLUMNS, false);
+        assert!(tensor == TensorMemory::new(), "something else is not as it was");
     }
 }
