@@ -43,6 +43,9 @@ impl Published {
 
     /// Plain stores to all of these bytes.
     pub fn forget_range(&mut self, memory: usize, start: u64, len: u64) {
+        if self.0.is_empty() {
+            return;
+        }
         while let Some((&place, _)) = self.0.range((memory, start)..(memory, start + len)).next() {
             self.0.remove(&place);
         }

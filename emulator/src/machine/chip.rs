@@ -447,11 +447,10 @@ impl<'a> Chip<'a> {
             return false;
         }
         let wanted = self.wanted_columns();
-        let find = |index: u32| self.find(index);
         let at = wanted.as_ref().and_then(|(links, ring)| {
             // The last one holds what all others wait for. What it waits for itself is the root, unless it asks for what others write.
-            let holder = links.last().filter(|_| !ring).and_then(|link| find(link.holder));
-            holder.filter(|&at| waits(&self.running[at])).or_else(|| find(links.first()?.cluster))
+            let holder = links.last().filter(|_| !ring).and_then(|link| self.find(link.holder));
+            holder.filter(|&at| waits(&self.running[at])).or_else(|| self.find(links.first()?.cluster))
         });
         let at = at.unwrap_or(0);
         self.running[at].progress = Progress::Stopped;

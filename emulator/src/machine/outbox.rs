@@ -281,10 +281,8 @@ impl Write {
                 } else {
                     self.put(&mut buffer.memory, start as usize, dense, len);
                 }
+                global.published.forget_range(runs.buffer, start, len as u64);
                 dense += len;
-            }
-            if !global.published.is_empty() {
-                runs.starts().for_each(|start| global.published.forget_range(runs.buffer, start, len as u64));
             }
         }
     }

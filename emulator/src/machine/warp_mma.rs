@@ -4,9 +4,11 @@
 //! pairs of neighbours in a row of C and D. Products are those of `tcgen05.mma`, but for FP8: ptxas makes FP16 of it, and two products of
 //! that. What is said of [`crate::Numerics`] holds here, too.
 
+use super::batch::with_factors;
 use super::cluster::{Cluster, Stop};
 use super::exact_kinds::Precision;
-use super::product::{Factors, Strip};
+use super::product::Strip;
+use super::registers::Registers;
 use super::scale_factors::ScaleFactors;
 use super::state::At;
 use super::{kinds, simd};
@@ -18,7 +20,7 @@ use half::f16;
 
 /// Cycles from an `mma.sync` m16n8k16, or a `movmatrix`, to its result: what a chain of 16 takes on an H200, less what is around it
 /// (`emulator/tests/silicon/timing/warp_mma`). Of a B200 nothing is known.
-const LATENCY: u64 = 23;
+pub const LATENCY: u64 = 23;
 
 const ROWS: usize = 16;
 const COLUMNS: usize = 8;
@@ -50,18 +52,20 @@ fn multiply(numerics: Numerics, types: &Types, a: &[u16], b: &[u16], cells: &mut
         }
         _ => {
             let rows: Vec<(usize, usize)> = (0..ROWS).map(|row| (row, row * COLUMNS)).collect();
-            simd::run(kinds::Product {
-                numerics,
-                precision: Precision::FULL,
-                descriptor: &types.descriptor(ROWS as u32, COLUMNS as u32),
-                accumulate: true,
-                scale: 0,
-                a: a.as_chunks().0,
-                b: b.as_chunks().0,
-                scales: &ScaleFactors::default(),
-                strips: &[Strip { rows: &rows, columns: 0..COLUMNS }],
-                factors: &mut Factors::default(),
-                cells,
+            with_factors(|factors| {
+                simd::run(kinds::Product {
+                    numerics,
+                    precision: Precision::FULL,
+                    descriptor: &types.descriptor(ROWS as u32, COLUMNS as u32),
+                    accumulate: true,
+                    scale: 0,
+                    a: a.as_chunks().0,
+                    b: b.as_chunks().0,
+                    scales: &ScaleFactors::default(),
+                    strips: &[Strip { rows: &rows, columns: 0..COLUMNS }],
+                    factors,
+                    cells,
+                });
             });
             Ok(())
         }
@@ -158,7 +162,7 @@ impl Cluster<'_> {
         let uses: Vec<Reg> = [&op.a[..], &op.b, &op.c].concat().into_iter().map(Reg::B32).collect();
         for ((&d, value), defined) in op.d.iter().zip(&values).zip(defined) {
             let Reg::B32(reg) = d else { continue };
-            self.set_fragment(at, &uses, (reg, value), defined, done);
+            self.set_fragment(at, &uses, d, defined, done, |registers| registers.write32(reg, mask, value));
         }
         Ok(())
     }
@@ -178,22 +182,31 @@ impl Cluster<'_> {
             }
         }
         let done = self.warps[w].fragments[f].ready_at + LATENCY;
-        self.set_fragment(at, &[Reg::B32(a)], (d, &value), defined, done);
+        self.set_fragment(at, &[Reg::B32(a)], Reg::B32(d), defined, done, |registers| {
+            registers.write32(d, mask, &value)
+        });
         Ok(())
     }
 
-    /// A register of a result, which lanes hold no defined value of whose sources have none.
-    fn set_fragment(&mut self, at: At, uses: &[Reg], (d, value): (u16, &[u32; 32]), defined: u32, done: u64) {
+    /// A register of a result, of which lanes hold no defined value whose sources have none.
+    pub fn set_fragment(
+        &mut self,
+        at: At,
+        uses: &[Reg],
+        d: Reg,
+        defined: u32,
+        done: u64,
+        write: impl FnOnce(&mut Registers),
+    ) {
         let At { w, mask, site, .. } = at;
-        let d_reg = Reg::B32(d);
         if defined != u32::MAX {
-            self.inherit_origin(w, uses, d_reg, mask, site);
+            self.inherit_origin(w, uses, d, mask, site);
         } else {
-            self.warps[w].origins.remove(&d_reg);
+            self.warps[w].origins.remove(&d);
         }
         let warp = &mut self.warps[w];
-        warp.registers.write32(d, mask, value);
-        warp.registers.set_defined(d_reg, mask, defined);
-        warp.on_the_way.push(&warp.registers, d_reg, done);
+        write(&mut warp.registers);
+        warp.registers.set_defined(d, mask, defined);
+        warp.on_the_way.push(&warp.registers, d, done);
     }
 }

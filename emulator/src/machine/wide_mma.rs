@@ -5,13 +5,10 @@
 
 use super::cluster::{Cluster, Stop};
 use super::state::At;
+use super::warp_mma::LATENCY;
 use crate::program::lanes::of_operands;
 use crate::program::op::Reg;
 use crate::program::warp_mma::WideMmaOp;
-
-/// Cycles from one to its result: those of a smaller `mma.sync` (`warp_mma.rs`). How long one of FP64 takes is not known; the tensor core
-/// of a B200 has a small part of the rate that an H200 has.
-const LATENCY: u64 = 23;
 
 const COLUMNS: usize = 8;
 
@@ -46,19 +43,12 @@ impl Cluster<'_> {
                 defined[n] &= !(u32::from(!whole) << lane);
             }
         }
+        // How long one of FP64 takes is not known; the tensor core of a B200 has a small part of the rate that an H200 has.
         let done = self.warps[w].fragments[f].ready_at + LATENCY;
         let uses: Vec<Reg> = [&op.a[..], &op.b, &op.c].concat().into_iter().map(Reg::B64).collect();
-        for ((&d_reg, value), defined) in op.d.iter().zip(&values).zip(defined) {
-            let Reg::B64(d) = d_reg else { continue };
-            if defined != u32::MAX {
-                self.inherit_origin(w, &uses, d_reg, mask, site);
-            } else {
-                self.warps[w].origins.remove(&d_reg);
-            }
-            let warp = &mut self.warps[w];
-            warp.registers.write64(d, mask, value);
-            warp.registers.set_defined(d_reg, mask, defined);
-            warp.on_the_way.push(&warp.registers, d_reg, done);
+        for ((&d, value), defined) in op.d.iter().zip(&values).zip(defined) {
+            let Reg::B64(reg) = d else { continue };
+            self.set_fragment(at, &uses, d, defined, done, |registers| registers.write64(reg, mask, value));
         }
         Ok(())
     }
