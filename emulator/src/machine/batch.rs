@@ -9,12 +9,12 @@ use super::cluster::Cluster;
 use super::exact_kinds::Precision;
 use super::kinds;
 use super::mma::{Operands, PendingMma};
-use super::product::{Factors, Product, Strip};
+use super::product::{Factors, Product, ReadyProduct, Strip};
 use super::simd;
 use super::state::Cta;
 use super::tensor::{InstructionDescriptor, LANES, Layout, TensorMemory};
 use super::tiles;
-use crate::numerics::Numerics;
+use crate::numerics::{MmaStep, Numerics};
 use crate::program::kind::Kind;
 use smallvec::SmallVec;
 use std::cell::RefCell;
@@ -29,11 +29,37 @@ thread_local! {
     /// Memory of one product after the other. All clusters that a thread of the host runs share it: it stays in that thread's caches.
     static FACTORS: RefCell<Factors> = RefCell::default();
     static SPARE: RefCell<Vec<Operands>> = const { RefCell::new(Vec::new()) };
+    static ELEMENTS: RefCell<Elements> = RefCell::default();
 }
 
 /// Does it in the memory for operands made ready that this thread has.
 pub fn with_factors(work: impl FnOnce(&mut Factors)) {
     FACTORS.with_borrow_mut(work);
+}
+
+/// Where operands are read to that are made ready at once, and how many have been: of all clusters that a thread runs, one after the other.
+#[derive(Default)]
+pub struct Elements {
+    bits: [Vec<[u16; 16]>; 3],
+    count: usize,
+}
+
+/// What an MMA has read, in `operands`: reads it in memory that stays in the first-level cache, and makes it ready.
+pub fn read_ready(operands: &mut Operands, step: &MmaStep, run: usize, read: impl FnOnce(&mut Operands)) {
+    ELEMENTS.with_borrow_mut(|Elements { bits, count }| {
+        let mut swap = |operands: &mut Operands| {
+            let [a, other] = &mut operands.a;
+            for (bits, operand) in bits.iter_mut().zip([a, other, &mut operands.b]) {
+                std::mem::swap(bits, &mut operand.bits);
+                operand.bits.clear();
+            }
+        };
+        swap(operands);
+        read(operands);
+        *count += 1;
+        operands.ready.make(step, &operands.a, &operands.b, run, *count);
+        swap(operands);
+    });
 }
 
 /// Memory to read operands into.
@@ -129,11 +155,16 @@ impl Batch {
         let strips: SmallVec<[Strip; 2]> = (parts.iter())
             .map(|(first, rows)| Strip { rows, columns: *first as usize..(*first + run) as usize })
             .collect();
-        let a: SmallVec<[_; DEPTH]> = self.steps.iter().map(|o| &o.a[cta].bits[..]).collect();
-        let b: SmallVec<[_; DEPTH]> = self.steps.iter().map(|o| &o.b.bits[..]).collect();
         let step = i.step(self.accumulate, self.scale);
         let overwritten = !self.accumulate && parts.iter().all(|(_, rows)| rows.len() == LANES as usize);
         tensor.refresh(self.accumulator.column, run, overwritten);
+        if self.steps.iter().all(|o| o.ready.is_made()) {
+            let a: SmallVec<[_; DEPTH]> = self.steps.iter().map(|o| o.ready.a(cta)).collect();
+            let b: SmallVec<[_; DEPTH]> = self.steps.iter().map(|o| o.ready.b()).collect();
+            return simd::run(ReadyProduct { step, a: &a, b: &b, strips: &strips, cells: tensor.cells_mut() });
+        }
+        let a: SmallVec<[_; DEPTH]> = self.steps.iter().map(|o| &o.a[cta].bits[..]).collect();
+        let b: SmallVec<[_; DEPTH]> = self.steps.iter().map(|o| &o.b.bits[..]).collect();
         simd::run(Product {
             numerics,
             step,

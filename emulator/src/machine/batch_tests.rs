@@ -118,8 +118,22 @@ fn waiting_changes_nothing() {
             let rows = mma.descriptor.m / mma.group.len() as u32;
             let (a, b) = ([operand(rows), operand(rows)], operand(mma.descriptor.n));
             let copy = |o: &Operand| Operand { bits: o.bits.clone(), defined: o.defined.clone() };
-            let operands = Operands { a: [copy(&a[0]), copy(&a[1])], b: copy(&b), ..Default::default() };
+            let mut operands = Operands { a: [copy(&a[0]), copy(&a[1])], b: copy(&b), ..Default::default() };
             model.mma(numerics, &mma, &operands);
+            if case % 4 == 0 {
+                // As the tensor core reads them where vectors compute.
+                let i = &mma.descriptor;
+                let run = Layout::of(i.m, mma.group.len(), mma.lane).columns(i.n);
+                let step = i.step(mma.accumulate, mma.scale);
+                operands = spare_operands();
+                read_ready(&mut operands, &step, run as usize, |operands| {
+                    for (to, from) in operands.a.iter_mut().chain([&mut operands.b]).zip(a.iter().chain([&b])) {
+                        to.bits.extend(&from.bits);
+                        to.defined.clone_from(&from.defined);
+                    }
+                });
+                assert!(operands.b.bits.is_empty(), "elements are kept beside what is ready");
+            }
             batches.add(numerics, &mma, operands, &mut ctas);
             joined += u32::from(batches.waiting.iter().any(|batch| batch.steps.len() > 1));
             // Who looks at definedness need not settle.

@@ -1,6 +1,7 @@
 //! What the L2 cache holds, in lines of 128 bytes. It decides what an access costs, never what it gives.
 
 use super::memory::Runs;
+use std::ops::Range;
 
 /// Bytes of a line.
 pub const LINE: u64 = 128;
@@ -65,6 +66,23 @@ impl Cache {
     }
 }
 
+/// Of runs of whole lines, if all words of the set that they lie in hold the same of them: the words, and those lines of each. So it is with
+/// the rows of a box where several rows of the matrix make up a word.
+fn same_lines(runs: Runs) -> Option<(Range<usize>, u64)> {
+    let [first, each, pitch] = [runs.first, runs.bytes.into(), runs.pitch].map(|bytes| bytes / LINE);
+    if pitch == 0 || !64u64.is_multiple_of(pitch) {
+        return None;
+    }
+    let (at, rows) = (first % 64, 64 / pitch);
+    if at + each > pitch || !u64::from(runs.count).is_multiple_of(rows) {
+        return None;
+    }
+    let row = u64::MAX >> (64 - each) << at;
+    let lines = (0..rows).fold(0, |lines, n| lines | row << (n * pitch));
+    let word = first as usize / 64;
+    Some((word..word + (u64::from(runs.count) / rows) as usize, lines))
+}
+
 impl Touched {
     /// A cluster touches these bytes: how many of them have to come, and did not come for it in this window already.
     pub fn missed(&mut self, cache: &Cache, runs: Runs) -> u64 {
@@ -82,29 +100,40 @@ impl Touched {
         if bytes > 0 && (runs.first | runs.pitch | u64::from(bytes)).is_multiple_of(LINE) {
             // Whole lines: those of a word at once.
             let each = u64::from(bytes) / LINE;
-            let mut touch = |n: usize, lines: u64| {
-                let new = lines & !(now[n] | mine[n]);
+            let mut touch = |n: usize, lines: u64, (now, before, mine): (u64, u64, &mut u64)| {
+                let new = lines & !(now | *mine);
                 if new == 0 {
                     return;
                 }
-                if mine[n] == 0 {
+                if *mine == 0 {
                     self.words.push((buffer as u32, n as u32));
                 }
-                mine[n] |= new;
-                missed += LINE * u64::from((new & !before[n]).count_ones());
+                *mine |= new;
+                let came = new & !before;
+                if came != 0 {
+                    missed += LINE * u64::from(came.count_ones());
+                }
             };
+            if let Some((words, lines)) = same_lines(runs) {
+                let all = now[words.clone()].iter().zip(&before[words.clone()]).zip(&mut mine[words.clone()]);
+                for (n, ((&now, &before), mine)) in words.zip(all) {
+                    touch(n, lines, (now, before, mine));
+                }
+                return missed;
+            }
+            let mut touch = |(n, lines): (usize, u64)| touch(n, lines, (now[n], before[n], &mut mine[n]));
             let mut word = (0, 0);
             for start in runs.starts() {
                 for line in start / LINE..start / LINE + each {
                     let n = line as usize / 64;
                     if n != word.0 {
-                        touch(word.0, word.1);
+                        touch(word);
                         word = (n, 0);
                     }
                     word.1 |= 1 << (line % 64);
                 }
             }
-            touch(word.0, word.1);
+            touch(word);
             return missed;
         }
         for _ in 0..runs.count {
@@ -165,6 +194,27 @@ mod tests {
         touch(&mut cache, 200, 8);
         assert_eq!(held(&cache, 7), [false, false], "eight others came since");
         assert_ne!(held(&cache, 207), [false, false]);
+    }
+
+    /// Boxes of many shapes, once and again: as many lines come as when each row comes alone.
+    #[test]
+    fn the_rows_of_a_box_are_touched_as_if_each_came_alone() {
+        let size = 1 << 22;
+        for pitch in [1, 2, 3, 8, 32, 64, 80] {
+            for (first, bytes, count) in [(0, 1, 64), (5, 1, 6), (7, 2, 128), (33, 2, 64), (64 + 6, 1, 2), (31, 1, 4)] {
+                let mut cache = Cache::new([size].into_iter(), 4 * size);
+                touch(&mut cache, 40, 9);
+                let runs =
+                    Runs { buffer: 0, first: first * LINE, bytes: bytes * LINE as u32, count, pitch: pitch * LINE };
+                let (mut together, mut alone) = (Touched::default(), Touched::default());
+                for twice in 0..2 {
+                    let each = runs.starts().map(|at| alone.missed(&cache, Runs::one(0, at, runs.bytes))).sum::<u64>();
+                    assert_eq!(together.missed(&cache, runs), each, "{runs:?}, {twice}");
+                }
+                assert_eq!(together.lines, alone.lines, "{runs:?}");
+                assert_eq!(together.enter(&mut cache.clone()), alone.enter(&mut cache), "{runs:?}");
+            }
+        }
     }
 
     /// Of bytes that lie partly in a line, those count; a line counts once a window, and again in the next if it did not enter.

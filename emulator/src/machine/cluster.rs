@@ -135,7 +135,6 @@ pub struct Cluster<'a> {
     pub free_wgmmas: Vec<usize>,
     pub wgmma_scratch: super::wgmma_work::Scratch,
     pub remote: super::remote::Remote,
-    pub footprints: super::footprints::Footprints,
     /// Those that are complete and not computed yet.
     pub batches: super::batch::Batches,
     pub commits: Vec<Commit>,

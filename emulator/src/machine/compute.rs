@@ -227,6 +227,9 @@ impl Cluster<'_> {
                     let value = self.special(w, which, 0);
                     return self.warps[w].registers.broadcast(d, mask, value);
                 }
+                if let (Reg::B32(d), Some(values)) = (d, self.special_of_lanes(w, which)) {
+                    return self.warps[w].registers.write32(d, mask, &values);
+                }
                 for lane in lanes(mask) {
                     let value = self.special(w, which, lane as u32);
                     self.warps[w].registers.set_lane(d, lane, value.into());
@@ -238,6 +241,18 @@ impl Cluster<'_> {
                 self.warps[w].registers.broadcast(d, mask, value.into());
             }
             _ => {}
+        }
+    }
+
+    /// What kernels ask for most often of what lanes differ in, of all lanes at once.
+    fn special_of_lanes(&self, w: usize, which: Special) -> Option<L32> {
+        let (first, [bx, by, bz]) = (self.warps[w].index * 32, self.launch.block);
+        match which {
+            Special::Lane => Some(std::array::from_fn(|lane| lane as u32)),
+            Special::Tid(n) if (by, bz) == (1, 1) && first + 31 < bx => {
+                Some(if n == 0 { std::array::from_fn(|lane| first + lane as u32) } else { [0; 32] })
+            }
+            _ => None,
         }
     }
 

@@ -81,7 +81,6 @@ impl<'a> Cluster<'a> {
             free_wgmmas: Vec::new(),
             wgmma_scratch: Default::default(),
             remote: Default::default(),
-            footprints: Default::default(),
             batches: Default::default(),
             commits: Vec::new(),
             copies_arrivals: Vec::new(),
@@ -125,7 +124,7 @@ impl<'a> Cluster<'a> {
         let timing_only = s.options.timing_only;
         let mut left = Vec::new();
         if let Some(before) = before.filter(|_| !timing_only) {
-            (cluster.maps, cluster.footprints) = (before.maps, before.footprints);
+            cluster.maps = before.maps;
             (cluster.spare_data, cluster.lines) = (before.spare_data, before.lines);
             cluster.wgmma_scratch = before.wgmma_scratch;
             cluster.batches = before.batches.emptied();

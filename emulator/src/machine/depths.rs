@@ -2,6 +2,7 @@
 
 use super::boxes::Laid;
 use super::cluster::Cluster;
+use super::footprints::footprint;
 use super::formats::Format;
 use super::names::counted;
 use super::tensor::SharedDescriptor;
@@ -278,8 +279,8 @@ impl Cluster<'_> {
 
     /// A and B lie in bytes of their own, or one of them is a part of the other.
     fn check_apart(&mut self, [a, b]: [Laid; 2]) {
-        let of = |this: &mut Self, laid: &Laid| this.footprints.of(&laid.d, laid.rows, laid.mn_major);
-        let ((first, low), (second, high)) = (of(self, &a), of(self, &b));
+        let of = |laid: &Laid| footprint(&laid.d, laid.rows, laid.mn_major);
+        let ((first, low), (second, high)) = (of(&a), of(&b));
         let Some(at) = cross([(&first, low), (&second, high)]) else { return };
         let name = |d: &SharedDescriptor| self.shared_name(d.start);
         let title = format!("an MMA takes bytes of {} both for A and for B", self.shared_name(at));

@@ -1,7 +1,7 @@
 //! What the lanes of a warp tell each other: `elect`, `shfl`, `vote`, `redux`, `match`.
 
 use super::cluster::{Cluster, Stop};
-use super::registers::lanes;
+use super::registers::{POISON, lanes};
 use super::state::At;
 use crate::program::op::{Op, Reg, ShuffleMode, VoteMode};
 
@@ -88,7 +88,11 @@ impl Cluster<'_> {
                 let (moved, known) = (Reg::B32(a), r.defined(Reg::B32(a)));
                 let (a, b, c) = (r.b32[usize::from(a)], r.b32[usize::from(b)], r.b32[usize::from(c)]);
                 let (from, inside) = sources(mode, &b, &c);
-                let value = from.map(|lane| a[lane as usize % 32]);
+                let mut value = from.map(|lane| a[lane as usize % 32]);
+                if known != u32::MAX {
+                    let unknown = value.iter_mut().zip(&from).filter(|(_, lane)| known >> (*lane % 32) & 1 == 0);
+                    unknown.for_each(|(value, _)| *value = POISON);
+                }
                 let without = |lanes: u32| {
                     if lanes == u32::MAX {
                         0

@@ -4,18 +4,28 @@ use super::tensor::{self, SharedDescriptor};
 use crate::order::{BLOCK, Footprint, Run};
 use crate::report::Memory;
 use rustc_hash::FxHashMap;
-use std::sync::Arc;
+use std::cell::RefCell;
+use std::rc::Rc;
 
 /// A kernel has a few tiles, in a few slices each. One that makes up descriptors begins anew now and then.
 const MOST: usize = 256;
 
 /// Footprints of operands that were used before. One depends on where in its block the operand begins, not on which block.
 #[derive(Debug, Default)]
-pub struct Footprints(FxHashMap<(SharedDescriptor, u32, bool), Arc<Footprint>>);
+struct Footprints(FxHashMap<(SharedDescriptor, u32, bool), Rc<Footprint>>);
+
+thread_local! {
+    /// All clusters that a thread of the host runs share them.
+    static KNOWN: RefCell<Footprints> = RefCell::default();
+}
+
+/// What an operand of so many rows (or columns) covers, and the block from which that counts.
+pub fn footprint(d: &SharedDescriptor, rows: u32, mn_major: bool) -> (Rc<Footprint>, u64) {
+    KNOWN.with_borrow_mut(|known| known.of(d, rows, mn_major))
+}
 
 impl Footprints {
-    /// What an operand of so many rows (or columns) covers, and the block from which that counts.
-    pub fn of(&mut self, d: &SharedDescriptor, rows: u32, mn_major: bool) -> (Arc<Footprint>, u64) {
+    fn of(&mut self, d: &SharedDescriptor, rows: u32, mn_major: bool) -> (Rc<Footprint>, u64) {
         let inside = SharedDescriptor { start: d.start % BLOCK as u32, ..*d };
         let key = (inside, rows, mn_major);
         if self.0.len() >= MOST && !self.0.contains_key(&key) {
@@ -23,7 +33,7 @@ impl Footprints {
         }
         let known = self.0.entry(key).or_insert_with(|| {
             let chunks = tensor::chunks(rows, mn_major, d.elements).map(|(mn, k)| inside.chunk(mn, k, mn_major).into());
-            Arc::new(Footprint::new(chunks))
+            Rc::new(Footprint::new(chunks))
         });
         (known.clone(), u64::from(d.start) / BLOCK)
     }

@@ -5,11 +5,13 @@ use super::cells::Use;
 use super::cluster::{Cluster, Stop};
 use super::collector::A;
 use super::depths::Multiplied;
+use super::footprints::footprint;
 use super::formats::Format;
 use super::instruction_descriptor::Accumulator;
 use super::issued::Recent;
 use super::mma_operands::Checked;
 use super::operand::Operand;
+use super::ready::Ready;
 use super::registers::lanes;
 use super::scale_factors::ScaleFactors;
 use super::state::{ActorKind, At, Pending, Race, RaceMemory, Span};
@@ -69,6 +71,8 @@ pub struct Operands {
     pub b: Operand,
     /// Of each CTA, where there are any.
     pub factors: [ScaleFactors; 2],
+    /// What vectors multiply, if they will: then the elements themselves are not kept.
+    pub ready: Ready,
 }
 
 impl Operands {
@@ -77,6 +81,7 @@ impl Operands {
         self.a.iter_mut().for_each(Operand::clear);
         self.b.clear();
         self.factors.iter_mut().for_each(ScaleFactors::clear);
+        self.ready.clear();
         self
     }
 }
@@ -224,7 +229,7 @@ impl Cluster<'_> {
         let mut reads = SmallVec::<[_; 2]>::new();
         let a_shared = if let Source::Shared(a) = a { Some(("A", a, m_each, i.a_mn_major)) } else { None };
         for (which, d, rows, mn_major) in a_shared.into_iter().chain([("B", b, n_each, i.b_mn_major)]) {
-            let (footprint, base) = self.footprints.of(&d, rows, mn_major);
+            let (footprint, base) = footprint(&d, rows, mn_major);
             reads.push(self.read_range(site, group[0], which, d.swizzle, &footprint, base)?);
             for &c in group {
                 if self.options.timing_only {

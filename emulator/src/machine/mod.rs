@@ -102,6 +102,7 @@ mod prepare;
 mod print;
 pub(crate) mod product;
 mod promises;
+mod ready;
 mod reduction;
 mod register_pool;
 mod registers;

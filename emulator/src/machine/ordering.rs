@@ -5,7 +5,7 @@ use super::memory::Runs;
 use super::outbox::Item;
 use super::resolve::Target;
 use super::rewrites::Span;
-use super::state::{ActorKind, At, Race, RaceMemory};
+use super::state::{ActorKind, At, Cta, Race, RaceMemory};
 use super::tracker::Toucher;
 use crate::order::{Access, Area, BLOCK, Conflict, GRANULE, Stamp, Views};
 
@@ -21,26 +21,29 @@ impl Cluster<'_> {
         stamp: Stamp,
     ) {
         let At { w, site, .. } = at;
+        // All lanes often read one place: once is as good as 32 times.
+        let one = !writes && targets.iter().all(|target| target.1 == targets[0].1);
+        let targets = if one { &targets[..targets.len().min(1)] } else { targets };
         self.order_global(at, targets, total as u32, writes, stamp);
         // Neighbours lie in the same block, and what a block held is gone with the first write.
         let mut last = None;
+        let (mut low, mut high) = (u32::MAX, 0);
         for (_, target) in targets {
             let Target::Shared(c, at) = *target else { continue };
             let end = at + total as u32;
+            (low, high) = (low.min(at), high.max(end));
             let here = (c, u64::from(at) / BLOCK, u64::from(end).div_ceil(BLOCK));
-            if writes {
-                self.ctas[c].staged.written(at, end);
-            }
-            let loaded = &mut self.ctas[c].loaded;
+            let Cta { staged, loaded, .. } = &mut self.ctas[c];
             if !writes {
                 loaded.read(at, end);
-            } else if last.replace(here) != Some(here) {
+                continue;
+            }
+            staged.written(at, end);
+            if last.replace(here) != Some(here) {
                 loaded.overwrite(at, end);
             }
         }
         // Few accesses come close to an mbarrier.
-        let shared = targets.iter().filter_map(|(_, t)| if let Target::Shared(_, at) = *t { Some(at) } else { None });
-        let (low, high) = shared.fold((u32::MAX, 0), |(low, high), at| (low.min(at), high.max(at + total as u32)));
         let (first, end) = self.barrier_span;
         let near =
             low < end && first < high && self.barriers.iter().any(|b| b.valid && b.offset < high && low < b.offset + 8);

@@ -6,6 +6,7 @@ use super::launch_control::Cancel;
 use super::memory::{Global, POISON, Runs};
 use super::reduction::reduce;
 use super::resolve::Target;
+use super::simd::prefetch;
 use crate::order::{Far, Stamp, Views};
 use crate::program::atomic::LoadOp;
 use crate::program::op::Reduction;
@@ -117,6 +118,9 @@ impl LoadJob<'_> {
 pub fn bit(buffer: usize) -> u64 {
     1 << buffer.min(63)
 }
+
+/// Rows that are asked for before they are written: they lie far from each other.
+const AHEAD: usize = 8;
 
 /// Bytes of the pages by which writes are found again.
 const PAGE: u64 = 4096;
@@ -271,17 +275,22 @@ impl Write {
         let whole = self.blank || self.data.all_defined(0, self.data.bytes.len());
         let plain = whole && !self.blank && self.how.is_none() && !self.data.has_blanks();
         for &runs in &self.runs {
-            let buffer = &mut global.buffers[runs.buffer];
+            let Global { buffers, published, .. } = &mut *global;
+            let buffer = &mut buffers[runs.buffer];
             buffer.whole &= whole;
             let plain = plain && !buffer.memory.has_blanks();
-            let len = runs.bytes as usize;
+            let (len, ahead) = (runs.bytes as usize, AHEAD * runs.pitch as usize);
             for start in runs.starts() {
+                let at = start as usize;
                 if plain {
-                    buffer.memory.write(start as usize, &self.data.bytes[dense..dense + len]);
+                    prefetch(buffer.memory.bytes.get(at + ahead..at + ahead + len).unwrap_or_default());
+                    buffer.memory.write(at, &self.data.bytes[dense..dense + len]);
                 } else {
-                    self.put(&mut buffer.memory, start as usize, dense, len);
+                    self.put(&mut buffer.memory, at, dense, len);
                 }
-                global.published.forget_range(runs.buffer, start, len as u64);
+                if !published.is_empty() {
+                    published.forget_range(runs.buffer, start, len as u64);
+                }
                 dense += len;
             }
         }

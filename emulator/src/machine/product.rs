@@ -140,27 +140,55 @@ impl Work for Product<'_> {
     }
 }
 
+/// The same of operands that were made ready when they were read: of each step its panels of A and pairs of B, and sums in FP32.
+pub struct ReadyProduct<'a> {
+    pub step: MmaStep,
+    pub a: &'a [&'a [Panel<f32>]],
+    pub b: &'a [&'a [Pair<f32>]],
+    pub strips: &'a [Strip<'a>],
+    pub cells: &'a mut [u32],
+}
+
+impl Work for ReadyProduct<'_> {
+    #[inline(always)]
+    fn run<L: Lanes, const R: usize, const C: usize, const E: usize>(self) {
+        // An FP16 accumulator is rounded after each MMA.
+        let together = if self.step.d_f32 { self.a.len() } else { 1 };
+        let mut pair = 0;
+        for strip in self.strips {
+            for first in (0..self.a.len()).step_by(together.max(1)) {
+                let steps = Apart { a: &self.a[first..first + together], b: &self.b[first..first + together] };
+                strip_of::<L, R, C>(&nth(&self.step, first), &steps, strip, pair, self.cells);
+            }
+            pair += strip.pairs();
+        }
+    }
+}
+
+/// What the n-th step does.
+#[inline(always)]
+fn nth(step: &MmaStep, n: usize) -> MmaStep {
+    if n == 0 { *step } else { MmaStep { accumulate: true, scale: 0, ..*step } }
+}
+
 impl Product<'_> {
     /// What the n-th step does.
     #[inline(always)]
     pub fn step_of(&self, n: usize) -> MmaStep {
-        if n == 0 { self.step } else { MmaStep { accumulate: true, scale: 0, ..self.step } }
+        nth(&self.step, n)
     }
 
     #[inline(always)]
     pub fn prepare_a<L: Lanes>(&mut self) {
         let Factors { a, a_exponents, .. } = &mut *self.factors;
-        let (bf, negate, steps) = (self.step.a_bf16, self.step.negate_a, self.a.len());
+        let (bf, steps) = (self.step.a_bf16, self.a.len());
         let panels = self.a.first().map_or(0, |rows| rows.len().div_ceil(WIDTH));
         let exact = self.numerics == Numerics::Exact;
         a.resize(panels * steps, [Line([0.0; WIDTH]); 16]);
         a_exponents.resize(if exact { panels * steps } else { 0 }, [Line([0; WIDTH]); 16]);
         for (n, rows) in self.a.iter().enumerate() {
             for (panel, rows) in rows.chunks(WIDTH).enumerate() {
-                let turned = turned::<L>(rows);
-                for (Line(to), row) in a[panel * steps + n].iter_mut().zip(&turned) {
-                    *to = L::store_floats(values::<L>(row, bf, negate));
-                }
+                let turned = fill_panel::<L>(&self.step, rows, &mut a[panel * steps + n]);
                 if exact {
                     for (Line(to), row) in a_exponents[panel * steps + n].iter_mut().zip(&turned) {
                         *to = exponents(row, bf).map(|e| u32::from(e as u16) << 16 | u32::from(e as u16));
@@ -173,7 +201,7 @@ impl Product<'_> {
     #[inline(always)]
     pub fn prepare_b<L: Lanes>(&mut self) {
         let Factors { b, b_exponents, .. } = &mut *self.factors;
-        let (bf, negate, steps) = (self.step.b_bf16, self.step.negate_b, self.b.len());
+        let (bf, steps) = (self.step.b_bf16, self.b.len());
         let pairs: usize = self.strips.iter().map(Strip::pairs).sum();
         let exact = self.numerics == Numerics::Exact;
         b.resize(pairs * steps, [[Line([0.0; WIDTH]); 2]; 16]);
@@ -181,10 +209,7 @@ impl Product<'_> {
         for (panel, columns) in self.strips.iter().flat_map(Strip::split).enumerate() {
             let (pair, half) = (panel / 2, panel % 2);
             for (n, rows) in self.b.iter().enumerate() {
-                let turned = turned::<L>(&rows[columns.clone()]);
-                for (to, row) in b[pair * steps + n].iter_mut().zip(&turned) {
-                    to[half].0 = L::store_floats(values::<L>(row, bf, negate));
-                }
+                let turned = fill_half::<L>(&self.step, &rows[columns.clone()], &mut b[pair * steps + n], half);
                 if exact {
                     for (to, row) in b_exponents[pair * steps + n].iter_mut().zip(&turned) {
                         to.0[half * WIDTH..][..WIDTH].copy_from_slice(&exponents(row, bf));
@@ -193,6 +218,31 @@ impl Product<'_> {
             }
         }
     }
+}
+
+/// Fills a panel of A; gives its elements as they were.
+#[inline(always)]
+pub fn fill_panel<L: Lanes>(step: &MmaStep, rows: &[[u16; 16]], to: &mut Panel<f32>) -> [[u16; WIDTH]; 16] {
+    let turned = turned::<L>(rows);
+    for (Line(to), row) in to.iter_mut().zip(&turned) {
+        *to = L::store_floats(values::<L>(row, step.a_bf16, step.negate_a));
+    }
+    turned
+}
+
+/// The same of one half of a pair of B.
+#[inline(always)]
+pub fn fill_half<L: Lanes>(
+    step: &MmaStep,
+    columns: &[[u16; 16]],
+    to: &mut Pair<f32>,
+    half: usize,
+) -> [[u16; WIDTH]; 16] {
+    let turned = turned::<L>(columns);
+    for (to, row) in to.iter_mut().zip(&turned) {
+        to[half].0 = L::store_floats(values::<L>(row, step.b_bf16, step.negate_b));
+    }
+    turned
 }
 
 /// Rows of A or columns of B, one k after the other; zeros behind the last.
@@ -233,8 +283,61 @@ fn exponents(bits: &[u16; 16], bf: bool) -> [i16; 16] {
     exponents
 }
 
+/// Steps of a product, as the loops over FP32 read them.
+trait Steps {
+    fn count(&self) -> usize;
+    fn a(&self, step: usize, panel: usize) -> &Panel<f32>;
+    fn b(&self, step: usize, pair: usize) -> &Pair<f32>;
+}
+
+/// Some steps of so many.
+struct Together<'a> {
+    factors: &'a Factors,
+    which: Range<usize>,
+    steps: usize,
+}
+
+impl Steps for Together<'_> {
+    #[inline(always)]
+    fn count(&self) -> usize {
+        self.which.len()
+    }
+
+    #[inline(always)]
+    fn a(&self, step: usize, panel: usize) -> &Panel<f32> {
+        &self.factors.a[panel * self.steps + self.which.start + step]
+    }
+
+    #[inline(always)]
+    fn b(&self, step: usize, pair: usize) -> &Pair<f32> {
+        &self.factors.b[pair * self.steps + self.which.start + step]
+    }
+}
+
+/// Steps that lie each by itself.
+struct Apart<'a> {
+    a: &'a [&'a [Panel<f32>]],
+    b: &'a [&'a [Pair<f32>]],
+}
+
+impl Steps for Apart<'_> {
+    #[inline(always)]
+    fn count(&self) -> usize {
+        self.a.len()
+    }
+
+    #[inline(always)]
+    fn a(&self, step: usize, panel: usize) -> &Panel<f32> {
+        &self.a[step][panel]
+    }
+
+    #[inline(always)]
+    fn b(&self, step: usize, pair: usize) -> &Pair<f32> {
+        &self.b[step][pair]
+    }
+}
+
 /// The steps `which`, out of so many, of a strip whose pairs begin at `pair`.
-#[allow(clippy::too_many_arguments)]
 #[inline(always)]
 pub fn fast<L: Lanes, const R: usize, const C: usize>(
     step: &MmaStep,
@@ -245,19 +348,27 @@ pub fn fast<L: Lanes, const R: usize, const C: usize>(
     pair: usize,
     cells: &mut [u32],
 ) {
+    strip_of::<L, R, C>(step, &Together { factors, which, steps }, strip, pair, cells);
+}
+
+/// A strip whose pairs begin at `pair`.
+#[inline(always)]
+fn strip_of<L: Lanes, const R: usize, const C: usize>(
+    step: &MmaStep,
+    steps: &impl Steps,
+    strip: &Strip,
+    pair: usize,
+    cells: &mut [u32],
+) {
     const { assert!(WIDTH.is_multiple_of(R) && (C == 1 || C == 2), "a block lies in one panel of A and one pair of B") };
     let columns = strip.columns.len();
     let Blocks { whole, rest } = strip.blocks::<R>();
-    let a = |row: usize| factors.a[row / WIDTH * steps..][which.clone()].as_flattened();
     for at in (0..columns).step_by(C * WIDTH) {
-        let b = factors.b[(pair + at / PAIR) * steps..][which.clone()].as_flattened();
-        let half = at % PAIR / WIDTH;
+        let b = (pair + at / PAIR, at % PAIR / WIDTH);
         if columns - at <= WIDTH {
-            whole
-                .iter()
-                .for_each(|rows| block::<L, R, 1>(step, a(rows[0].0), rows, (b, half), at, columns - at, cells));
+            whole.iter().for_each(|rows| block::<L, R, 1>(step, steps, rows, b, at, columns - at, cells));
             rest.iter().for_each(|&row| {
-                block::<L, 1, 1>(step, a(row.0), std::array::from_ref(row), (b, half), at, columns - at, cells);
+                block::<L, 1, 1>(step, steps, std::array::from_ref(row), b, at, columns - at, cells);
             });
             continue;
         }
@@ -268,10 +379,10 @@ pub fn fast<L: Lanes, const R: usize, const C: usize>(
             if step.accumulate && at_next + C * WIDTH <= columns {
                 next.iter().for_each(|(_, cell)| prefetch(&cells[cell + at_next..cell + at_next + C * WIDTH]));
             }
-            block::<L, R, C>(step, a(rows[0].0), rows, (b, half), at, width, cells);
+            block::<L, R, C>(step, steps, rows, b, at, width, cells);
         }
         for &row in &rest {
-            block::<L, 1, C>(step, a(row.0), std::array::from_ref(row), (b, half), at, width, cells);
+            block::<L, 1, C>(step, steps, std::array::from_ref(row), b, at, width, cells);
         }
     }
 }
@@ -316,15 +427,14 @@ pub fn d_bits<L: Lanes>(step: &MmaStep, sums: L::Ints) -> L::Ints {
     L::if_greater(magnitude, L::splat(0x7f80_0000), L::splat(nan), bits)
 }
 
-/// Pairs of B, one k after the other, and which half of them a block begins with.
-type Columns<'a> = (&'a [[Line<[f32; WIDTH]>; 2]], usize);
+/// A pair of B, and which half of it a block begins with.
+type Columns = (usize, usize);
 
-/// R × C vectors of D, of rows that lie side by side in `a`, which holds the same steps as `b`.
-#[allow(clippy::too_many_arguments)]
+/// R × C vectors of D, of rows that lie side by side in a panel of A.
 #[inline(always)]
 fn block<L: Lanes, const R: usize, const C: usize>(
     step: &MmaStep,
-    a: &[Line<[f32; WIDTH]>],
+    steps: &impl Steps,
     rows: &[Row; R],
     b: Columns,
     at: usize,
@@ -333,7 +443,7 @@ fn block<L: Lanes, const R: usize, const C: usize>(
 ) {
     if columns == C * WIDTH && step.d_f32 && step.scale == 0 {
         let first = std::array::from_fn(|i| rows[i].1 + at);
-        return sums::<L, R, C>(a, rows[0].0, b, step.accumulate, &first, cells);
+        return sums::<L, R, C>(steps, rows[0].0, b, step.accumulate, &first, cells);
     }
     // What needs care is put into FP32 first.
     let mut scratch = [[[0u32; WIDTH]; C]; R];
@@ -347,7 +457,7 @@ fn block<L: Lanes, const R: usize, const C: usize>(
         }
     }
     let first = std::array::from_fn(|i| i * C * WIDTH);
-    sums::<L, R, C>(a, rows[0].0, b, step.accumulate, &first, scratch.as_flattened_mut().as_flattened_mut());
+    sums::<L, R, C>(steps, rows[0].0, b, step.accumulate, &first, scratch.as_flattened_mut().as_flattened_mut());
     for i in 0..R {
         let cells = &mut cells[rows[i].1 + at..rows[i].1 + at + columns];
         for c in 0..C {
@@ -362,9 +472,9 @@ fn block<L: Lanes, const R: usize, const C: usize>(
 /// The loops over vectors are so short that the compiler unrolls them; `held` is then in registers.
 #[inline(always)]
 fn sums<L: Lanes, const R: usize, const C: usize>(
-    a: &[Line<[f32; WIDTH]>],
+    steps: &impl Steps,
     row: usize,
-    (b, half): Columns,
+    (pair, half): Columns,
     accumulate: bool,
     first: &[usize; R],
     cells: &mut [u32],
@@ -380,16 +490,18 @@ fn sums<L: Lanes, const R: usize, const C: usize>(
     }
     // Remainders, so that the loop needs no checks.
     let (part, half) = (row / R % (WIDTH / R), half % 2);
-    for (a, b) in a.iter().zip(b) {
-        let a: &[f32; R] = &a.0.as_chunks().0[part];
-        let mut vectors = [L::splat_float(0.0); C];
-        for c in 0..C {
-            vectors[c] = L::load_floats(&b[(half + c) % 2].0);
-        }
-        for i in 0..R {
-            let a = L::splat_float(a[i]);
+    for step in 0..steps.count() {
+        for (a, b) in steps.a(step, row / WIDTH).iter().zip(steps.b(step, pair)) {
+            let a: &[f32; R] = &a.0.as_chunks().0[part];
+            let mut vectors = [L::splat_float(0.0); C];
             for c in 0..C {
-                held[i][c] = L::mul_add(a, vectors[c], held[i][c]);
+                vectors[c] = L::load_floats(&b[(half + c) % 2].0);
+            }
+            for i in 0..R {
+                let a = L::splat_float(a[i]);
+                for c in 0..C {
+                    held[i][c] = L::mul_add(a, vectors[c], held[i][c]);
+                }
             }
         }
     }

@@ -22,11 +22,17 @@ pub struct Registers {
 }
 
 /// What registers hold before they are written: as a float, NaN.
-const POISON: u32 = 0xffff_ffff;
+pub const POISON: u32 = 0xffff_ffff;
 
 impl Registers {
-    /// Those of a warp that begins. They take the memory of a warp that has ended.
+    /// Those of a warp that begins. They take the memory of a warp that has ended, and what that has left in registers that are always
+    /// written before they are read.
     pub fn new(kernel: &Kernel, before: Option<Registers>) -> Registers {
+        fn poisoned<T: Copy>(mut values: Vec<T>, value: T, len: usize, unwritten: u16) -> Vec<T> {
+            values.resize(len, value);
+            values[..usize::from(unwritten)].fill(value);
+            values
+        }
         fn all<T: Clone>(mut values: Vec<T>, value: T, len: usize) -> Vec<T> {
             values.clear();
             values.resize(len, value);
@@ -36,8 +42,8 @@ impl Registers {
         let [n32, n64, np] = [counts.0, counts.1, counts.2].map(usize::from);
         let before = before.unwrap_or_default();
         let mut r = Registers {
-            b32: all(before.b32, [POISON; 32], n32),
-            b64: all(before.b64, [u64::MAX; 32], n64),
+            b32: poisoned(before.b32, [POISON; 32], n32, kernel.unwritten.0),
+            b64: poisoned(before.b64, [u64::MAX; 32], n64, kernel.unwritten.1),
             pred: all(before.pred, 0, np),
             counts,
             defined: all(before.defined, 0, n32 + n64 + np),

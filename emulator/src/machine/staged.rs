@@ -40,11 +40,22 @@ impl Staged {
 
     /// A copy reads the chunk at an address.
     fn copied(&mut self, at: u32) {
-        let n = (at / KIB) as usize;
-        if self.0.len() <= n {
-            self.0.resize(n + 1, u64::MAX);
+        self.reach(at + 1);
+        self.0[(at / KIB) as usize] &= !(1 << (at % KIB / CHUNK));
+    }
+
+    /// A copy reads all of some KiB.
+    fn all_copied(&mut self, start: u32, end: u32) {
+        self.reach(end);
+        self.0[(start / KIB) as usize..(end / KIB) as usize].fill(0);
+    }
+
+    /// Knows of all bytes in front of this one.
+    fn reach(&mut self, end: u32) {
+        let needed = end.div_ceil(KIB) as usize;
+        if self.0.len() < needed {
+            self.0.resize(needed, u64::MAX);
         }
-        self.0[n] &= !(1 << (at % KIB / CHUNK));
     }
 }
 
@@ -75,8 +86,13 @@ impl Cluster<'_> {
         let stale = staged.may_be_stale(tile.start, end);
         let found = stale.then(|| lone(tile.rows, columns, |row, column| staged.is_stale(at(row, column)))).flatten();
         let staged = &mut self.ctas[cta].staged;
-        for row in 0..tile.rows {
-            (0..columns).for_each(|column| staged.copied(at(row, column)));
+        let whole = [tile.start, end].iter().all(|at| at.is_multiple_of(KIB)) && tile.pitch.is_multiple_of(CHUNK);
+        if whole {
+            staged.all_copied(tile.start, end);
+        } else {
+            for row in 0..tile.rows {
+                (0..columns).for_each(|column| staged.copied(at(row, column)));
+            }
         }
         let Some(((row, column), other)) = found else { return };
         let bytes = format!("bytes {} to {}", column * CHUNK, (column + 1) * CHUNK - 1);

@@ -72,8 +72,16 @@ pub struct Factors {
 /// The tiles for such products, if they are to be had. Not with FP16 accumulators: those are rounded after each MMA, and
 /// vectors do that faster.
 pub fn of(numerics: Numerics, step: &MmaStep) -> Option<Tiles> {
-    let fits = numerics == Numerics::Fast && step.a_bf16 == step.b_bf16 && step.d_f32;
-    if fits { Tiles::new(Form::of(step)) } else { None }
+    if suit(numerics, step) { Tiles::new(Form::of(step)) } else { None }
+}
+
+/// Whether tiles will compute such products.
+pub fn compute(numerics: Numerics, step: &MmaStep) -> bool {
+    suit(numerics, step) && Tiles::are_usable()
+}
+
+fn suit(numerics: Numerics, step: &MmaStep) -> bool {
+    numerics == Numerics::Fast && step.a_bf16 == step.b_bf16 && step.d_f32
 }
 
 /// The largest and the smallest magnitude of some FP32 numbers other than zero; the latter counted from above.

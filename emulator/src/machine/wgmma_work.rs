@@ -4,6 +4,7 @@ use super::boxes::Laid;
 use super::cluster::{Cluster, Stop};
 use super::depths::Multiplied;
 use super::exact_kinds::Precision;
+use super::footprints::footprint;
 use super::formats::Format;
 use super::mma::Operands;
 use super::operand::Operand;
@@ -115,7 +116,7 @@ impl Cluster<'_> {
         let mut unwritten = None;
         let mut reads = Vec::with_capacity(2);
         for (which, d, rows, mn_major) in of_a.into_iter().chain([("B", b, op.n, op.b_mn_major)]) {
-            let (footprint, base) = self.footprints.of(&d, rows, mn_major);
+            let (footprint, base) = footprint(&d, rows, mn_major);
             reads.push(self.read_range(site, cta, which, d.swizzle, &footprint, base)?);
             if self.options.timing_only {
                 continue;

@@ -154,6 +154,7 @@ fn entry(
             sites: Vec::new(),
             params: Vec::new(),
             registers: (0, 0, 2),
+            unwritten: (0, 0),
             names: Vec::new(),
             max_registers: None,
             too_many_registers: None,
@@ -281,6 +282,7 @@ fn entry(
     flow::set_reconvergence(&mut kernel.code);
     if let Some(plan) = plan {
         (kernel.registers.0, kernel.registers.1) = plan.places;
+        kernel.unwritten = plan.own;
         kernel.registers_per_thread = kernel.registers_per_thread.min(plan.per_thread);
     }
     let registers = kernel.registers;

@@ -80,6 +80,8 @@ pub(crate) struct Kernel {
     pub params: Vec<ParamSlot>,
     /// Number of 32-bit, 64-bit and predicate registers.
     pub registers: (u16, u16, u16),
+    /// So many of the first ones of 32 and of 64 bits may be read before they are written.
+    pub unwritten: (u16, u16),
     /// What registers are called. Several may share a place.
     pub names: Vec<(op::Reg, String)>,
     /// What `.maxnreg` says, or `.minnctapersm` and the size of the block: registers that a thread begins with, where it executes `setmaxnreg`.

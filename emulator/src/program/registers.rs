@@ -18,6 +18,8 @@ pub struct Plan {
     pub b64: Vec<u16>,
     /// How many places there are.
     pub places: (u16, u16),
+    /// The first of them belong to one register each, and may be read before they are written. All others are written before.
+    pub own: (u16, u16),
     /// 32-bit registers that are alive at once, at most; at least 16, in steps of 8, no more than a thread can have.
     pub per_thread: u32,
 }
@@ -76,6 +78,8 @@ pub fn plan(code: &[Inst], (n32, n64, _): (u16, u16, u16)) -> Plan {
     }
     let (b32, places32) = places(&span[..n32], &own[..n32]);
     let (b64, places64) = places(&span[n32..], &own[n32..]);
+    let owners = |own: &[bool]| own.iter().filter(|&&own| own).count() as u16;
+    let own = (owners(&own[..n32]), owners(&own[n32..]));
     // A word of the set may hold the last registers of 32 bits and the first of 64.
     let mut narrow = vec![0; (n32 + n64).div_ceil(64)];
     (0..n32).for_each(|n| insert(&mut narrow, n));
@@ -84,7 +88,7 @@ pub fn plan(code: &[Inst], (n32, n64, _): (u16, u16, u16)) -> Plan {
         set.iter().zip(&narrow).map(of).sum()
     };
     let most = alive.iter().map(count).max().unwrap_or(0);
-    Plan { b32, b64, places: (places32, places64), per_thread: most.next_multiple_of(8).clamp(16, 255) }
+    Plan { b32, b64, places: (places32, places64), own, per_thread: most.next_multiple_of(8).clamp(16, 255) }
 }
 
 /// The registers that are alive before each instruction: it or a later one reads the value they hold. The destinations of a

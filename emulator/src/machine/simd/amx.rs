@@ -33,10 +33,15 @@ struct Config {
 }
 
 impl Tiles {
-    /// `None`: this CPU has no such tiles, the system does not let the process use them, or this thread holds them.
-    pub fn new(form: Form) -> Option<Tiles> {
+    /// Whether this CPU has such tiles, and the system lets the process use them.
+    pub fn are_usable() -> bool {
         static USABLE: LazyLock<bool> = LazyLock::new(|| has_tiles() && permitted());
-        if !*USABLE || HELD.replace(true) {
+        *USABLE
+    }
+
+    /// `None`: they are not usable, or this thread holds them.
+    pub fn new(form: Form) -> Option<Tiles> {
+        if !Tiles::are_usable() || HELD.replace(true) {
             return None;
         }
         let mut config = Config { palette: 1, start_row: 0, reserved: [0; 14], bytes_per_row: [0; 16], rows: [0; 16] };
