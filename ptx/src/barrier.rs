@@ -232,11 +232,15 @@ impl<L: Level> Scope<L> {
     ///
     /// Executed by every thread of the CTA. PTX: `bar.sync 0`.
     #[track_caller]
-    pub fn sync(&mut self)
+    pub fn sync(&self)
     where
         L: WholeCta,
     {
-        with(|s| s.instruction("bar.sync 0"));
+        with(|s| {
+            if s.all_come("CTA", "k.sync()") {
+                s.instruction("bar.sync 0");
+            }
+        });
     }
 
     /// A barrier of the warpgroup: none of its 128 threads goes on before all have come. What a thread wrote before it,
