@@ -9,23 +9,24 @@ use crate::report::Memory;
 use crate::tensor_map::Element;
 
 /// What becomes of an element: what a scalar operation would make of it. Sums of F32_FTZ flush subnormals, those of FP32 keep them;
-/// −0 is less than +0; a NaN that comes of none is 0x7FFF… (measured on an H200, silicon/reduce).
+/// −0 is less than +0; a NaN that comes of none is 0x7FFF… (measured on an H200, silicon/reduce). Sums of TF32 are those of FP32, not rounded
+/// (measured on an H100).
 pub fn function(how: Reduction, element: Element) -> Update {
-    use Element::{Bf16, F16, F32, F32Ftz, F64, S32, S64};
+    use Element::{Bf16, F16, F32, F32Ftz, F64, S32, S64, Tf32, Tf32Ftz};
     use Reduction::{Add, And, Dec, Inc, Max, Min, Or, Xor};
     match (how, element) {
         (Add, F16) => |a, b, _| fp16::sum(a as u16, b as u16).into(),
         (Add, Bf16) => |a, b, _| brain::sum(a as u16, b as u16).into(),
-        (Add, F32) => |a, b, _| bits(f(a as u32) + f(b as u32)).into(),
-        (Add, F32Ftz) => |a, b, _| bits_z(z(a as u32) + z(b as u32)).into(),
+        (Add, F32 | Tf32) => |a, b, _| bits(f(a as u32) + f(b as u32)).into(),
+        (Add, F32Ftz | Tf32Ftz) => |a, b, _| bits_z(z(a as u32) + z(b as u32)).into(),
         (Add, F64) => |a, b, _| of_operands(d(a) + d(b), &[a, b]),
         (Add, _) => |a, b, _| a.wrapping_add(b),
         (Min, F16) => |a, b, _| fp16::extreme(a as u16, b as u16, false, false).into(),
         (Max, F16) => |a, b, _| fp16::extreme(a as u16, b as u16, true, false).into(),
         (Min, Bf16) => |a, b, _| brain::extreme(a as u16, b as u16, false, false).into(),
         (Max, Bf16) => |a, b, _| brain::extreme(a as u16, b as u16, true, false).into(),
-        (Min, F32 | F32Ftz) => |a, b, _| bits(fmin(f(a as u32), f(b as u32))).into(),
-        (Max, F32 | F32Ftz) => |a, b, _| bits(fmax(f(a as u32), f(b as u32))).into(),
+        (Min, F32 | F32Ftz | Tf32 | Tf32Ftz) => |a, b, _| bits(fmin(f(a as u32), f(b as u32))).into(),
+        (Max, F32 | F32Ftz | Tf32 | Tf32Ftz) => |a, b, _| bits(fmax(f(a as u32), f(b as u32))).into(),
         (Min, F64) => |a, b, _| extreme64(a, b, false),
         (Max, F64) => |a, b, _| extreme64(a, b, true),
         (Min, S32) => |a, b, _| (a as i32).min(b as i32) as u64,

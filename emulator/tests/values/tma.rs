@@ -138,6 +138,9 @@ fn reductions() -> Vec<Row> {
         ("add", Element::S32, minus(5), 3, minus(2)),
         ("add", Element::U64, 1 << 40, 1, (1 << 40) + 1),
         ("add", Element::F32, 0x3f80_0000, 0x4000_0000, 0x4040_0000),
+        // Sums of TF32 are not rounded to it.
+        ("add", Element::Tf32, 0x3f80_0001, 0x3f80_0001, 0x4000_0001),
+        ("add", Element::Tf32Ftz, 0x3f80_0001, 0x3f80_0001, 0x4000_0001),
         ("add", Element::F16, 0x3c00, 0x4000, 0x4200),
         ("add", Element::Bf16, 0x3f80, 0x4000, 0x4040),
         ("min", Element::U32, minus(1), 7, 7),
