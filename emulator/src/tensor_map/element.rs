@@ -60,6 +60,28 @@ impl Element {
         }
     }
 
+    /// Its name in a launch file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Element::U8 => "u8",
+            Element::U16 => "u16",
+            Element::U32 => "u32",
+            Element::S32 => "s32",
+            Element::U64 => "u64",
+            Element::S64 => "s64",
+            Element::F16 => "f16",
+            Element::F32 => "f32",
+            Element::F32Ftz => "f32_ftz",
+            Element::F64 => "f64",
+            Element::Bf16 => "bf16",
+            Element::U4Align8 => "u4_align8",
+            Element::U4Align16 => "u4_align16",
+            Element::U6Align16 => "u6_align16",
+            Element::Tf32 => "tf32",
+            Element::Tf32Ftz => "tf32_ftz",
+        }
+    }
+
     /// Bytes of an element; of fewer than 8 bits, 1.
     pub fn bytes(self) -> u32 {
         self.bits().div_ceil(8)
@@ -105,5 +127,17 @@ impl Element {
     /// Whether a load rounds it.
     pub fn is_rounded(self) -> bool {
         matches!(self, Element::Tf32 | Element::Tf32Ftz)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_launch_files() {
+        for element in Element::ALL {
+            assert_eq!(serde_json::to_value(element).ok(), Some(element.name().into()), "{element:?}");
+        }
     }
 }

@@ -177,7 +177,19 @@ fn reductions() -> Vec<Row> {
             fill(old),
             fill(add)
         );
-        rows.push(bare(1, &body).map(map, true).gives(0, &[fill(new), fill(new)]));
+        let row = bare(1, &body).map(map, true).gives(0, &[fill(new), fill(new)]);
+        // With another operation an illegal instruction.
+        let refused = match (what, element) {
+            ("add", Element::F32 | Element::Tf32 | Element::Tf32Ftz) => Some(".min"),
+            ("add", Element::F16 | Element::Bf16) => Some(".or"),
+            ("min" | "max", Element::S64) => Some(".add"),
+            ("add", Element::S32 | Element::U64) => Some(".inc"),
+            _ => None,
+        };
+        rows.push(match refused {
+            Some(other) => row.with(&format!("cta.{what}"), &format!("cta{other}"), "tensor-map"),
+            None => row,
+        });
     }
     rows
 }
