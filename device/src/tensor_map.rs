@@ -46,6 +46,8 @@ pub enum Element {
     F64 = 8,
     Bf16 = 9,
     F32Ftz = 10,
+    Tf32 = 11,
+    Tf32Ftz = 12,
 }
 
 impl Element {
@@ -54,7 +56,7 @@ impl Element {
         match self {
             Element::U8 => 1,
             Element::U16 | Element::F16 | Element::Bf16 => 2,
-            Element::U32 | Element::S32 | Element::F32 | Element::F32Ftz => 4,
+            Element::U32 | Element::S32 | Element::F32 | Element::F32Ftz | Element::Tf32 | Element::Tf32Ftz => 4,
             Element::U64 | Element::S64 | Element::F64 => 8,
         }
     }
@@ -72,11 +74,14 @@ impl Element {
             Element::F64 => DataType::CU_TENSOR_MAP_DATA_TYPE_FLOAT64,
             Element::Bf16 => DataType::CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
             Element::F32Ftz => DataType::CU_TENSOR_MAP_DATA_TYPE_FLOAT32_FTZ,
+            Element::Tf32 => DataType::CU_TENSOR_MAP_DATA_TYPE_TFLOAT32,
+            Element::Tf32Ftz => DataType::CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ,
         }
     }
 
     fn is_float(self) -> bool {
-        matches!(self, Element::F16 | Element::Bf16 | Element::F32 | Element::F32Ftz | Element::F64)
+        use Element::{Bf16, F16, F32, F32Ftz, F64, Tf32, Tf32Ftz};
+        matches!(self, F16 | Bf16 | F32 | F32Ftz | F64 | Tf32 | Tf32Ftz)
     }
 }
 
@@ -269,7 +274,7 @@ mod tests {
     #[test]
     fn names_have_the_drivers_numbers() {
         use Element::*;
-        for element in [U8, U16, U32, S32, U64, S64, F16, F32, F64, Bf16, F32Ftz] {
+        for element in [U8, U16, U32, S32, U64, S64, F16, F32, F64, Bf16, F32Ftz, Tf32, Tf32Ftz] {
             assert_eq!(element.bound() as u32, element as u32, "{element:?}");
         }
         use Swizzle::*;

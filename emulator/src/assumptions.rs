@@ -273,6 +273,12 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "The conversion of signed numbers with .rz and .rp on a B200.",
     ),
     assume(
+        "unpacked-by-ldmatrix",
+        "ldmatrix with .b8x16 puts each element into the low bits of its byte, and zeroes above them: of .b4x16_p64 bits 0 to 3, of .b6x16_p32 bits 0 to 5.",
+        "The ISA says that a byte has 4 or 2 bits of padding then, and refers to tcgen05.cp for the rest, which puts 4 bits into bits 2 to 5. CuTe DSL takes the low four bits for the number in its attention with INT4 for sm_100a, and zeroes above them; CUTLASS and Triton shift what comes of FP4 to the left by two bits before an mma of kind::f8f6f4 for sm_120, and nothing of FP6.",
+        "One ldmatrix of each kind from numbered elements on the device.",
+    ),
+    assume(
         "unpacked-upper-half",
         "tcgen05.st with .unpack::16b makes the upper half of each 32-bit cell zero.",
         "The ISA says where the two halves of a register go; it does not say what the rest of the cells holds.",

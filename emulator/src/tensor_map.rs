@@ -3,9 +3,11 @@
 //! The layout of the object is not documented by NVIDIA. The one here was worked out by others from what the driver writes; a
 //! driver for CUDA 13.0 writes the same for all maps of `tests/tensor_maps.txt`. It is the assumption `tensor-map-object`.
 
+mod element;
 mod field;
 mod padded;
 
+pub use element::Element;
 pub use field::{Field, FieldKind};
 use serde::{Deserialize, Serialize};
 
@@ -33,91 +35,6 @@ pub struct TensorMap {
     /// What elements outside of the tensor read as: NaN instead of zero.
     #[serde(default)]
     pub fill_nan: bool,
-}
-
-/// Type of a tensor's elements: the codes are those of the 128-byte object. `tensormap.replace` has the same up to 10 (PTX ISA,
-/// tensormap.replace).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[allow(missing_docs)]
-pub enum Element {
-    U8 = 0,
-    U16 = 1,
-    U32 = 2,
-    S32 = 3,
-    U64 = 4,
-    S64 = 5,
-    F16 = 6,
-    F32 = 7,
-    F32Ftz = 8,
-    F64 = 9,
-    Bf16 = 10,
-    /// Elements of 4 bits, side by side (`CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B`, `.b4x16`).
-    U4Align8 = 11,
-    /// Elements of 4 bits: in shared memory 16 of them, then 8 bytes that nobody writes (`…_16U4_ALIGN16B`, `.b4x16_p64`).
-    U4Align16 = 12,
-    /// Elements of 6 bits: in shared memory 16 of them, then 4 bytes that nobody writes (`…_16U6_ALIGN16B`, `.b6x16_p32`).
-    U6Align16 = 13,
-}
-
-impl Element {
-    const ALL: [Element; 14] = [
-        Element::U8,
-        Element::U16,
-        Element::U32,
-        Element::S32,
-        Element::U64,
-        Element::S64,
-        Element::F16,
-        Element::F32,
-        Element::F32Ftz,
-        Element::F64,
-        Element::Bf16,
-        Element::U4Align8,
-        Element::U4Align16,
-        Element::U6Align16,
-    ];
-
-    /// Bytes of an element; of fewer than 8 bits, 1.
-    pub fn bytes(self) -> u32 {
-        self.bits().div_ceil(8)
-    }
-
-    /// Bits of an element.
-    pub fn bits(self) -> u32 {
-        match self {
-            Element::U4Align8 | Element::U4Align16 => 4,
-            Element::U6Align16 => 6,
-            Element::U8 => 8,
-            Element::U16 | Element::F16 | Element::Bf16 => 16,
-            Element::U32 | Element::S32 | Element::F32 | Element::F32Ftz => 32,
-            Element::U64 | Element::S64 | Element::F64 => 64,
-        }
-    }
-
-    /// Bytes that so many elements take in global memory.
-    pub fn bytes_of(self, elements: u32) -> u32 {
-        elements * self.bits() / 8
-    }
-
-    /// Bytes of global memory that 16 bytes of shared memory hold, where padding follows them.
-    pub fn padded(self) -> Option<u32> {
-        match self {
-            Element::U4Align16 => Some(8),
-            Element::U6Align16 => Some(12),
-            _ => None,
-        }
-    }
-
-    /// Whether it has fewer than 8 bits.
-    pub fn is_packed(self) -> bool {
-        self.bits() < 8
-    }
-
-    /// Whether NaN can fill it.
-    pub fn is_float(self) -> bool {
-        matches!(self, Element::F16 | Element::Bf16 | Element::F32 | Element::F32Ftz | Element::F64)
-    }
 }
 
 /// Swizzle modes of a tensor map.
@@ -201,8 +118,10 @@ impl TensorMap {
         w[0] = self.address as u32;
         w[1] = (self.address >> 32) as u32;
         let (mode, atomicity) = self.swizzle.codes();
+        let (code, tf32) = self.element.codes();
         w[2] = ((rank as u32 - 1) << 4)
-            | ((self.element as u32) << 7)
+            | (code << 7)
+            | (tf32 << 16)
             | (mode << 13)
             | (u32::from(self.fill_nan) << 15)
             | (atomicity << 19);
@@ -252,8 +171,10 @@ impl TensorMap {
             return Err(format!("its mode is {} (0 and 2 are tiled; im2col is not modelled)", w[2] & 0xf));
         }
         let rank = (w[2] >> 4 & 7) as usize + 1;
-        let code = w[2] >> 7 & 0xf;
-        let element = Element::ALL.into_iter().find(|e| *e as u32 == code);
+        let (code, tf32) = (w[2] >> 7 & 0xf, w[2] >> 16 & 1);
+        // Of other types than FP32 the bit says nothing.
+        let named = |of: u32| Element::ALL.into_iter().find(|e| e.codes() == (code, of));
+        let element = named(tf32).or_else(|| named(0));
         let element = element.ok_or_else(|| format!("its element type has code {code} (0 to 13 are modelled)"))?;
         if rank > 5 {
             return Err(format!("its rank is {rank} (1 to 5)"));
@@ -458,7 +379,7 @@ mod tests {
             assert_eq!(words(&map.encode().expect(line)), recorded, "{line}");
             count += 1;
         }
-        assert_eq!(count, 74);
+        assert_eq!(count, 78);
     }
 
     #[test]

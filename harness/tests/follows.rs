@@ -58,6 +58,11 @@ fn what_to_try_is_about_the_cause() {
     let text = failure(&never, Part::Correct);
     assert!(text.contains("this wait is for phase 0 twice running: both times it asks for parity 0"), "{text}");
     assert!(text.contains("= try: Let the parity of this wait for `mma_done` go on with each phase"), "{text}");
+    // The first wait passes on a fresh barrier, and so does the second.
+    let free = judged("free_never_advanced_8");
+    let text = failure(&free, Part::Correct);
+    assert!(text.contains("this wait is for parity 1 twice running, before any phase is complete"), "{text}");
+    assert!(text.contains("= try: Let the parity of this wait for `ld2mma` go on with each phase"), "{text}");
     let next = judged("loads_into_the_next_7");
     let text = failure(&next, Part::Correct);
     assert!(text.starts_with("finding[phase-overtaken]") && !text.contains("twice running"), "{text}");

@@ -232,11 +232,15 @@ impl<L: Level> Scope<L> {
     ///
     /// Executed by every thread of the CTA. PTX: `bar.sync 0`.
     #[track_caller]
-    pub fn sync(&mut self)
+    pub fn sync(&self)
     where
         L: WholeCta,
     {
-        with(|s| s.instruction("bar.sync 0"));
+        with(|s| {
+            if s.all_come("CTA", "k.sync()") {
+                s.instruction("bar.sync 0");
+            }
+        });
     }
 
     /// A barrier of the warpgroup: none of its 128 threads goes on before all have come. What a thread wrote before it,
@@ -261,8 +265,8 @@ impl<L: Level> Scope<L> {
     }
 
     /// Makes a barrier of 8 bytes of shared memory: each phase takes `count` arrivals, for every stage of a ring the
-    /// same. Before another thread or an engine uses it, [`Scope::fence_mbarrier_init`] and a barrier of the CTA
-    /// ([`Scope::sync`]), or of the cluster where another CTA uses it ([`Scope::cluster_sync`]).
+    /// same. Before another thread uses it, or has an engine use it, a barrier of the CTA ([`Scope::sync`]), or of the
+    /// cluster where another CTA does ([`Scope::cluster_sync`]).
     ///
     /// Executed by one thread. PTX: `mbarrier.init.shared::cta.b64`, one for each stage.
     #[track_caller]
@@ -286,10 +290,10 @@ impl<L: Level> Scope<L> {
         });
     }
 
-    /// Makes the barriers that this thread initialised known as such to the engines and to other CTAs of the cluster.
+    /// Hands the initialisations of this thread to a barrier of the cluster that follows, also to a relaxed one. A barrier of
+    /// the CTA, or [`Scope::cluster_sync`], tells of them without it.
     ///
-    /// Executed by the thread that did. PTX: `fence.mbarrier_init.release.cluster`. Others wait at a barrier of the
-    /// CTA, or of the cluster.
+    /// Executed by the thread that initialised. PTX: `fence.mbarrier_init.release.cluster`.
     #[track_caller]
     pub fn fence_mbarrier_init(&mut self) {
         with(|s| s.instruction("fence.mbarrier_init.release.cluster"));

@@ -62,10 +62,12 @@ impl Cta {
     /// Executed by every thread of the cluster. PTX: `barrier.cluster.arrive.release.aligned`,
     /// `barrier.cluster.wait.acquire.aligned`.
     #[track_caller]
-    pub fn cluster_sync(&mut self) {
+    pub fn cluster_sync(&self) {
         with(|s| {
-            s.instruction("barrier.cluster.arrive.release.aligned");
-            s.instruction("barrier.cluster.wait.acquire.aligned");
+            if s.all_come("cluster", "k.cluster_sync()") {
+                s.instruction("barrier.cluster.arrive.release.aligned");
+                s.instruction("barrier.cluster.wait.acquire.aligned");
+            }
         });
     }
 }

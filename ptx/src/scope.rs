@@ -11,7 +11,8 @@ use std::marker::PhantomData;
 /// here: a call that does not fit does not compile.
 ///
 /// Scopes nest as closures. While an inner one is open the outer one cannot be used: the threads that are not in the
-/// inner one have gone around it.
+/// inner one have gone around it. The compiler says so, and of [`Scope::sync`] and [`Scope::cluster_sync`] the build: these two are what one
+/// would call there, and an error of the build can say why not.
 pub struct Scope<L: Level> {
     /// The first warp of the scope in its CTA.
     first_warp: u32,
@@ -77,7 +78,7 @@ impl Cta {
     ///
     /// PTX: `mov` from `%tid.x`, `shr.u32`, `setp.ne.u32`, and a `bra` for the others.
     #[track_caller]
-    pub fn warpgroup<R>(&mut self, index: u32, body: impl FnOnce(&mut Warpgroup) -> R) -> R {
+    pub fn warpgroup<R>(&self, index: u32, body: impl FnOnce(&mut Warpgroup) -> R) -> R {
         let place = Place::caller();
         let count = with_at(place, |s| threads(s) / 128).unwrap_or(0);
         pick(place, "warpgroup", index, count, 7, index, || {
@@ -101,7 +102,7 @@ impl<L: Level> Scope<L> {
     ///
     /// PTX: `mov` from `%tid.x`, `shr.u32`, `setp.ne.u32`, and a `bra` for the others.
     #[track_caller]
-    pub fn warp<R>(&mut self, index: u32, body: impl FnOnce(&mut Warp) -> R) -> R
+    pub fn warp<R>(&self, index: u32, body: impl FnOnce(&mut Warp) -> R) -> R
     where
         L: ManyWarps,
     {
@@ -115,13 +116,13 @@ impl<L: Level> Scope<L> {
     ///
     /// PTX: `elect.sync`, and a `bra` for the lanes that were not elected.
     #[track_caller]
-    pub fn elect_one<R>(&mut self, body: impl FnOnce(&mut Thread) -> R) -> R
+    pub fn elect_one<R>(&self, body: impl FnOnce(&mut Thread) -> R) -> R
     where
         L: OneWarp,
     {
         let place = Place::caller();
         let end = with_at(place, |s| {
-            s.open("one elected thread");
+            s.open_for("one elected thread");
             let (elected, end) = (s.fresh::<Pred>(), s.new_label("elected_end"));
             let name = s.name(elected);
             s.instruction(format!("elect.sync _|{name}, 0xffffffff"));
@@ -226,7 +227,7 @@ fn pick<R>(place: Place, what: &str, index: u32, count: u32, shift: u32, wanted:
                 },
             );
         }
-        s.open(&format!("{what} {index}"));
+        s.open_for(&format!("{what} {index}"));
         let thread = special(s, "%tid.x");
         let mine: U32 = s.binary("shr.u32", Value::of(thread), Value::Unsigned(u64::from(shift)));
         let other: Pred = s.binary("setp.ne.u32", Value::of(mine), Value::Unsigned(u64::from(wanted)));
@@ -244,6 +245,6 @@ fn close(place: Place, end: Option<String>) {
         if let Some(end) = end {
             s.label(&end);
         }
-        s.close();
+        s.close_for();
     });
 }

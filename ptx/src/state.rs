@@ -52,6 +52,8 @@ pub(crate) struct State {
     pub body: String,
     /// Scopes open: the indentation.
     depth: usize,
+    /// Whose the open scopes are that not all threads of the CTA execute.
+    narrowed: Vec<String>,
     /// GPU loops begun so far.
     repeats: u32,
     /// GPU loops open, by number.
@@ -198,6 +200,7 @@ impl State {
             files: Vec::new(),
             body: String::new(),
             depth: 1,
+            narrowed: vec![],
             repeats: 0,
             open_repeats: Vec::new(),
             located: None,
@@ -482,6 +485,32 @@ impl State {
         if self.depth == 1 {
             self.body.push('\n');
         }
+    }
+
+    /// A scope of some threads, which are called so.
+    pub fn open_for(&mut self, who: &str) {
+        self.open(who);
+        self.narrowed.push(who.to_string());
+    }
+
+    pub fn close_for(&mut self) {
+        self.narrowed.pop();
+        self.close();
+    }
+
+    /// Whether all threads of the CTA execute what is written here. A barrier of all that stands elsewhere is an error: the scope of the CTA
+    /// is used inside of a closure for some threads.
+    pub fn all_come(&mut self, barrier: &str, call: &str) -> bool {
+        let Some(who) = self.narrowed.last() else { return true };
+        let message =
+            format!("the barrier of the {barrier} is executed by {who} alone: the other threads never come to it");
+        let among = match who.starts_with("warpgroup") {
+            true => "; the 128 threads of the warpgroup meet at `wg.sync_warpgroup(1)`",
+            false => "",
+        };
+        let help = format!("call `{call}` behind this closure, where all threads come by{among}");
+        self.error(message, help);
+        false
     }
 
     /// A label's name that is not in use yet.

@@ -2,6 +2,7 @@
 
 const FOLLOWS: &[Edit] = &[
     ("never_advanced_6", 6, &[("                    done.advance(t);\n", "")]),
+    ("free_never_advanced_8", 8, &[("                    free.advance(t);\n", "")]),
     (
         "loads_into_the_next_7",
         7,

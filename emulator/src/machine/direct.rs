@@ -19,12 +19,13 @@ use crate::tensor_map::Swizzle;
 const AHEAD: usize = 16;
 
 impl Copy {
-    /// Whether its rows are all there, in pieces that a swizzle keeps together.
+    /// Whether its rows are all there, as they are, in pieces that a swizzle keeps together.
     fn is_plain(&self) -> bool {
         let whole = |rows: &Rows| {
             !rows.hangs_over() && rows.dense() && (self.swizzle == Swizzle::None || rows.bytes.is_multiple_of(16))
         };
-        self.kind == TmaKind::Load && permutation(self.swizzle, 0).is_some() && self.rows.iter().all(whole)
+        let as_they_are = self.kind == TmaKind::Load && !self.element.is_rounded();
+        as_they_are && permutation(self.swizzle, 0).is_some() && self.rows.iter().all(whole)
     }
 
     /// A bit for each buffer that it reads.

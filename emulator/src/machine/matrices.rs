@@ -4,10 +4,11 @@ use super::cluster::{Cluster, Stop};
 use super::resolve::Target;
 use super::state::{At, Slot};
 use crate::program::matrix::{MatrixShape, Piece};
-use crate::program::op::{Address, Reg};
+use crate::program::op::{Address, Packed, Reg};
 
 impl Cluster<'_> {
-    /// Rows of 16 bytes, of which each lane names one, to or from registers.
+    /// Rows of 16 bytes, of which each lane names one, to or from registers. Padded elements come to lie in the low bits of their bytes
+    /// (assumption `unpacked-by-ldmatrix`).
     pub fn matrix(
         &mut self,
         at: At,
@@ -21,10 +22,12 @@ impl Cluster<'_> {
         let stamp = self.stamp(w, mask, site);
         let blank = self.stores_blank(site);
         let (bytes, mut rows) = (shape.element(), Vec::<Slot>::with_capacity(32));
+        let packed = shape.packed();
+        let touched = packed.map_or(16, Packed::bytes) as u32;
         // All of them before a register is written: it may be that of the addresses.
         for lane in 0..regs.len().checked_sub(1).map_or(0, |last| shape.rows(last).end) {
             let slot = self.shared_slot(at, lane, address, false, 16, 16)?;
-            self.touch_shared(w, slot, 16, stamp, !load);
+            self.touch_shared(w, slot, touched, stamp, !load);
             rows.push(slot);
         }
         for (n, &reg) in regs.iter().enumerate() {
@@ -32,20 +35,30 @@ impl Cluster<'_> {
                 for piece in 0..4 / bytes {
                     let Piece { row, byte } = shape.piece(n, t, piece);
                     let slot = rows[row];
-                    let place = slot.offset as usize + byte;
+                    let start = slot.offset as usize;
+                    // The bytes of memory, and the bits of them that are meant.
+                    let (place, long, bits) = match packed {
+                        Some(packed) => {
+                            let (first, last) = packed.place(byte).into_inner();
+                            let within = packed.bits() * byte - 8 * first;
+                            (start + first, last - first + 1, within..within + packed.bits())
+                        }
+                        None => (start + byte, bytes, 0..8 * bytes),
+                    };
                     let shared = &mut self.ctas[slot.cta].shared;
                     let registers = &mut self.warps[w].registers;
                     let cell = &mut registers.b32[usize::from(reg)][t];
                     let (shift, target) = (8 * bytes * piece, Target::Shared(slot.cta, place as u32));
                     if load {
-                        let (value, defined) = shared.load(place, bytes);
-                        let blank = shared.any_blank(place, bytes);
+                        let (value, defined) = shared.load(place, long);
+                        let value = value >> bits.start & ((1 << bits.len()) - 1);
+                        let blank = shared.any_blank(place, long);
                         let kept = if piece == 0 { 0 } else { *cell & ((1 << shift) - 1) };
                         *cell = kept | (value as u32) << shift;
                         let before = piece == 0 || registers.defined(Reg::B32(reg)) >> t & 1 == 1;
                         registers.set_defined(Reg::B32(reg), 1 << t, if defined && before { u32::MAX } else { 0 });
                         if !defined {
-                            let origin = self.origin_of_memory(w, target, bytes, site);
+                            let origin = self.origin_of_memory(w, target, long, site);
                             self.warps[w].origins.insert(Reg::B32(reg), origin);
                         }
                         if blank {

@@ -171,7 +171,7 @@ pub struct Passing {
     pub actor: ActorId,
     pub epoch: u32,
     pub site: u32,
-    /// The statement has let its warp pass for the same phase just before.
+    /// The statement has let its warp pass for the same phase just before, or twice before any phase.
     pub again: bool,
 }
 
@@ -182,7 +182,7 @@ pub struct Overtaken {
     pub phase: u64,
     /// The statement of the wait.
     pub site: u32,
-    /// It passed for the same phase twice running.
+    /// It passed for the same phase twice running, or twice before any phase.
     pub again: bool,
 }
 

@@ -179,7 +179,7 @@ impl Cluster<'_> {
         fragment.pc += 1;
         let again = warp.passed.iter().any(|passed| (passed.barrier, passed.phase) == (barrier, phase));
         let same = |passed: &Passed| (passed.barrier, passed.phase, passed.site) == (barrier, phase, site);
-        let twice = phase.is_some() && warp.passed.iter().any(same);
+        let twice = warp.passed.iter().any(same);
         let lost = |passed: &Passed| (passed.barrier, passed.site) == (barrier, site) && passed.lost;
         let lost = twice || warp.passed.iter().any(lost);
         let wait = Passing { before: phases, actor: warp.actor, epoch: warp.epoch, site, again: twice };

@@ -29,10 +29,16 @@ impl Cluster<'_> {
                 None => format!("{name} may complete phase 0 before a wait that passes on a fresh mbarrier only"),
             };
             let help = match phase {
-                _ if again => format!(
-                    "Let the parity of this wait for {name} go on with each phase: it asks for one parity twice running, and passes the second \
-                     time on the phase that it has seen."
-                ),
+                _ if again => {
+                    let why = match phase {
+                        0 => "both times at once, since no phase is complete",
+                        _ => "the second time on the phase that it has seen",
+                    };
+                    format!(
+                        "Let the parity of this wait for {name} go on with each phase: it asks for one parity twice running, and passes {why}. \
+                         If it is for two stages in turn, give each an mbarrier of its own."
+                    )
+                }
                 0 => "If the wait is for what this arrival tells, let it wait for parity 0; if it is for what is free at the beginning, let \
                       the arrival come only behind it."
                     .into(),
@@ -48,6 +54,7 @@ impl Cluster<'_> {
                     format!("this wait is for phase {seen} twice running: both times it asks for parity {parity}")
                 }
                 Some(seen) => format!("this wait is for phase {seen}"),
+                None if again => "this wait is for parity 1 twice running, before any phase is complete".to_string(),
                 None => "this wait is for parity 1, before any phase is complete".to_string(),
             };
             diagnostic.labels.push(self.label(wait, text));

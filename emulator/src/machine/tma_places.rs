@@ -106,6 +106,9 @@ impl Cluster<'_> {
         if let Some(refused) = self.packed_copy(at, op, &map, coordinates[0]) {
             return Err(refused);
         }
+        if let TmaKind::Reduce(how) = op.kind {
+            self.reduction_of(at, how, map.element)?;
+        }
         self.box_begins_well(at, op, &map, &coordinates)?;
         if op.kind != TmaKind::Load && map.swizzle == Swizzle::B128Atom32Flip8 {
             return Err(self.refused(

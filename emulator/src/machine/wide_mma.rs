@@ -6,15 +6,15 @@
 use super::cluster::{Cluster, Stop};
 use super::state::At;
 use super::warp_mma::LATENCY;
-use crate::program::lanes::of_operands;
 use crate::program::op::Reg;
+use crate::program::rounding64::fma;
 use crate::program::warp_mma::WideMmaOp;
 
 const COLUMNS: usize = 8;
 
 impl Cluster<'_> {
-    /// D = A B + C. Each element is a chain of fused multiplications and additions, the depths one after the other, rounded to nearest
-    /// each time: what an H100 computes, whatever the shape.
+    /// D = A B + C. Each element is a chain of fused multiplications and additions, the depths one after the other, each rounded as the
+    /// instruction says: what an H100 computes, whatever the shape.
     pub fn wide_mma(&mut self, at: At, op: &WideMmaOp) -> Result<(), Stop> {
         let At { w, f, mask, site } = at;
         self.whole_warp(w, mask, site)?;
@@ -34,9 +34,7 @@ impl Cluster<'_> {
                 let mut whole = has(op.c[n], lane);
                 for k in 0..op.depth {
                     let ((a, at), (b, from)) = (a(row, k), b(k, column));
-                    let of = [value(a, at), value(b, from), sum];
-                    let [x, y, z] = of.map(f64::from_bits);
-                    sum = of_operands(x.mul_add(y, z), &of);
+                    sum = fma(value(a, at), value(b, from), sum, op.round);
                     whole &= has(a, at) && has(b, from);
                 }
                 values[n][lane] = sum;

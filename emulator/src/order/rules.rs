@@ -182,8 +182,9 @@ pub const RULES: &[Rule] = &[
         "mbarrier-init",
         "mbarrier.init, then anything that tells others what was done (a barrier, a release).",
         "Any operation on the mbarrier, by threads or as operand of copies and commits.",
-        "The initialisation comes before it. No proxy fence is asked for.",
-        "PTX ISA 9.7.13.15.3, 9.7.13.15.9",
+        "The initialisation comes before it. A copy, a commit and the like access their mbarrier through the generic proxy: no proxy fence is asked \
+         for, and with a barrier of the CTA, or one of the cluster that releases, no fence.mbarrier_init.",
+        "PTX ISA 9.7.13.15.3, 9.7.13.15.9; version 9.4, cp.async.bulk, tcgen05.commit",
     ),
     rule(
         "mbarrier-init-fence",

@@ -2,6 +2,8 @@
 //!
 //! Memory is rows of 16 bytes; each lane names where one of them lies. Between lanes and rows stands the fragment of the shape.
 
+use super::op::Packed;
+
 /// Shape and type of the matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MatrixShape {
@@ -9,8 +11,10 @@ pub enum MatrixShape {
     Halves { transposed: bool },
     /// `.m16n8.trans`, `.b8`, of `stmatrix`: a row of memory is a column of the matrix.
     TallBytes,
-    /// `.m16n16.trans`, `.b8`, of `ldmatrix`: two registers of each matrix.
-    SquareBytes,
+    /// `.m16n16.trans`, of `ldmatrix`: two registers of each matrix. `.b8`, or `.b8x16` of padded elements.
+    SquareBytes { packed: Option<Packed> },
+    /// `.m8n16`, `.b8x16`, of `ldmatrix`: of padded elements.
+    WideBytes { packed: Packed },
 }
 
 /// A piece of a register, and where it lies.
@@ -18,7 +22,7 @@ pub enum MatrixShape {
 pub struct Piece {
     /// The lane that names its row.
     pub row: usize,
-    /// Its byte within the row.
+    /// Its byte within the row; of padded elements, which of the 16 it is.
     pub byte: usize,
 }
 
@@ -30,13 +34,22 @@ impl MatrixShape {
 
     /// Registers of one matrix.
     pub fn registers(self) -> usize {
-        if self == MatrixShape::SquareBytes { 2 } else { 1 }
+        if matches!(self, MatrixShape::SquareBytes { .. }) { 2 } else { 1 }
+    }
+
+    /// What its rows hold in memory, if they hold padded elements.
+    pub fn packed(self) -> Option<Packed> {
+        match self {
+            MatrixShape::SquareBytes { packed } => packed,
+            MatrixShape::WideBytes { packed } => Some(packed),
+            MatrixShape::Halves { .. } | MatrixShape::TallBytes => None,
+        }
     }
 
     /// Lanes that name the rows behind this register, of those of the instruction.
     pub fn rows(self, register: usize) -> std::ops::Range<usize> {
         match self {
-            MatrixShape::SquareBytes => register / 2 * 16..register / 2 * 16 + 16,
+            MatrixShape::SquareBytes { .. } => register / 2 * 16..register / 2 * 16 + 16,
             _ => 8 * register..8 * register + 8,
         }
     }
@@ -44,7 +57,7 @@ impl MatrixShape {
     /// Where the n-th element of a lane's register lies.
     ///
     /// Of bytes, a lane holds neighbouring columns of the rows `lane / 4` and that plus 8: two of 8 in one register, or four of 16,
-    /// in a register for each row.
+    /// in a register for each row. Of 8 rows of 16 it holds four columns.
     pub fn piece(self, register: usize, lane: usize, n: usize) -> Piece {
         let (group, place, first) = (lane / 4, lane % 4, self.rows(register).start);
         match self {
@@ -54,8 +67,29 @@ impl MatrixShape {
                 Piece { row: first + row, byte: 2 * column }
             }
             MatrixShape::TallBytes => Piece { row: first + 2 * place + n % 2, byte: group + n / 2 * 8 },
-            MatrixShape::SquareBytes => Piece { row: first + 4 * place + n, byte: group + register % 2 * 8 },
+            MatrixShape::SquareBytes { .. } => Piece { row: first + 4 * place + n, byte: group + register % 2 * 8 },
+            MatrixShape::WideBytes { .. } => Piece { row: first + group, byte: 4 * place + n },
         }
+    }
+}
+
+impl Packed {
+    /// Bytes of a row of 16 bytes that hold elements; behind them is padding.
+    pub fn bytes(self) -> usize {
+        16 * self.bits() / 8
+    }
+
+    /// The bits of an element.
+    pub fn bits(self) -> usize {
+        match self {
+            Packed::B4 => 4,
+            Packed::B6 => 6,
+        }
+    }
+
+    /// The bytes that an element lies in, one or two, from the row's first on.
+    pub fn place(self, element: usize) -> std::ops::RangeInclusive<usize> {
+        self.bits() * element / 8..=(self.bits() * (element + 1) - 1) / 8
     }
 }
 
@@ -70,7 +104,8 @@ mod tests {
             (MatrixShape::Halves { transposed: false }, 4),
             (MatrixShape::Halves { transposed: true }, 4),
             (MatrixShape::TallBytes, 4),
-            (MatrixShape::SquareBytes, 4),
+            (MatrixShape::SquareBytes { packed: None }, 4),
+            (MatrixShape::WideBytes { packed: Packed::B4 }, 4),
         ] {
             let mut seen = [[false; 16]; 32];
             for register in 0..registers {

@@ -29,6 +29,7 @@ mod rare;
 pub mod registers;
 
 mod rounding;
+pub mod rounding64;
 mod targets;
 pub(crate) mod tensor_core;
 mod told;

@@ -135,6 +135,11 @@ fn tf32(x: u32, tie: Tie, relu: bool, satfinite: bool) -> u32 {
     if relu && sign != 0 { 0 } else { sign | rounded.min(most) }
 }
 
+/// FP32 rounded to the nearest TF32, to the even one of two that are as near.
+pub fn nearest_tf32(x: u32) -> u32 {
+    tf32(x, Tie::Even, false, false)
+}
+
 /// `cvt.mods.to.from` of these formats. `None`: there is no such conversion, or it is not modelled.
 pub fn convert(mods: &[&str], to: &str, from: &str) -> Option<Alu> {
     if (mods, to, from) == (&["rn"], "bf16x2", "ue8m0x2") {

@@ -1,11 +1,12 @@
-//! Arithmetic of FP32, of pairs of FP32 and of FP64 that is not rounded to nearest, or that saturates.
+//! Arithmetic of FP32 and of pairs of FP32 that is not rounded to nearest, or that saturates. Of FP64 see [`rounding64`].
 //!
 //! FP32 results are computed in FP64 and rounded to odd there: rounding such a value once more, in any direction, gives
 //! what one rounding of the exact result would have given.
 
-use super::lanes::{d, f, of_operands, z};
+use super::lanes::{f, z};
 use super::op::{Alu, L32, L64};
 use super::packed::odd_sum;
+use super::rounding64::{self, Round};
 
 /// To nearest even, towards zero, down, up.
 const RN: u8 = 0;
@@ -86,12 +87,12 @@ pub fn alu(base: &str, mods: &[&str], ty: &str) -> Option<Alu> {
         ("mul", "f32x2") if !flags.sat => pick!(flags, B64, mul2),
         ("fma", "f32x2") if !flags.sat => pick!(flags, T64, fma2),
         (_, "f64") if flags.ftz || flags.sat => return None,
-        ("add", "f64") => pick!(flags, B64, add64),
-        ("sub", "f64") => pick!(flags, B64, sub64),
-        ("mul", "f64") => pick!(flags, B64, mul64),
-        ("div", "f64") => pick!(flags, B64, div64),
-        ("rcp", "f64") => pick!(flags, U64, rcp64),
-        ("sqrt", "f64") => pick!(flags, U64, sqrt64),
+        (_, "f64") => {
+            return rounding64::alu(
+                base,
+                [Round::Nearest, Round::Zero, Round::Down, Round::Up][usize::from(flags.round)],
+            );
+        }
         _ => return None,
     })
 }
@@ -189,57 +190,3 @@ lanewise_pairs!(add2, add_one, a, b);
 lanewise_pairs!(sub2, sub_one, a, b);
 lanewise_pairs!(mul2, mul_one, a, b);
 lanewise_pairs!(fma2, fma_one, a, b, c);
-
-/// The nearest FP64 value and the sign of what it lacks, rounded.
-fn output64<const R: u8>(value: f64, lacks: f64, operands: &[f64]) -> u64 {
-    if value.is_nan() {
-        return match *operands {
-            [a] => of_operands(value, &[a.to_bits()]),
-            [a, b, ..] => of_operands(value, &[a.to_bits(), b.to_bits()]),
-            [] => of_operands(value, &[]),
-        };
-    }
-    let up = R == RP || (R == RZ && value < 0.0);
-    match R {
-        _ if R == RN || lacks == 0.0 || lacks.is_nan() || !value.is_finite() => value,
-        _ if up && lacks > 0.0 => value.next_up(),
-        _ if !up && lacks < 0.0 => value.next_down(),
-        _ => value,
-    }
-    .to_bits()
-}
-
-fn sum64<const R: u8>(a: f64, b: f64) -> u64 {
-    let s = a + b;
-    let t = s - a;
-    let s = if R == RM && s == 0.0 && a == -b && !(a == 0.0 && a.is_sign_positive() && b.is_sign_positive()) {
-        -0.0
-    } else {
-        s
-    };
-    output64::<R>(s, (a - (s - t)) + (b - t), &[a, b])
-}
-
-macro_rules! lanewise64 {
-    ($name:ident, |$($x:ident),+| $e:expr) => {
-        fn $name<const R: u8, const FTZ: bool, const SAT: bool>(out: &mut L64, $($x: &L64),+) {
-            for i in 0..32 {
-                $(let $x = d($x[i]);)+
-                out[i] = $e;
-            }
-        }
-    };
-}
-
-fn quotient64<const R: u8>(a: f64, b: f64) -> u64 {
-    let q = a / b;
-    let rest = (-q).mul_add(b, a);
-    output64::<R>(q, if b < 0.0 { -rest } else { rest }, &[a, b])
-}
-
-lanewise64!(add64, |a, b| sum64::<R>(a, b));
-lanewise64!(sub64, |a, b| sum64::<R>(a, -b));
-lanewise64!(mul64, |a, b| output64::<R>(a * b, a.mul_add(b, -(a * b)), &[a, b]));
-lanewise64!(div64, |a, b| quotient64::<R>(a, b));
-lanewise64!(rcp64, |a| quotient64::<R>(1.0, a));
-lanewise64!(sqrt64, |a| output64::<R>(a.sqrt(), (-a.sqrt()).mul_add(a.sqrt(), a), &[a]));

@@ -2,6 +2,7 @@
 
 use super::kind::Types;
 use super::op::Reg;
+use super::rounding64::Round;
 
 /// Operands of `mma.sync`: 16 rows of A, 8 columns of B.
 #[derive(Debug)]
@@ -26,6 +27,8 @@ pub struct WideMmaOp {
     pub rows: usize,
     /// Columns of A: 4, 8 or 16.
     pub depth: usize,
+    /// How each addition is rounded.
+    pub round: Round,
     /// D; `Reg::Sink` for `_`.
     pub d: Vec<Reg>,
     /// Fragments of A, B and C.

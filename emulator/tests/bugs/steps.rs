@@ -2,11 +2,46 @@
 //! others here they were written when the emulator had seen the mistakes, and its words had been mended.
 
 use super::case::{Base, Case, Expect, case, edited, told};
-use Base::{Pair, Ring};
+use Base::{Pair, Ring, Small};
 use Expect::{Among, Finds};
 
 /// What the finding of this code says: a passage of its help, and one of a label.
 type Said = (&'static str, &'static str, &'static str);
+
+/// Warp 0 waits until something is free, which it is at first, and hands it to warp 1; that takes its time, and gives it back. Twice.
+const HANDED_TO_AND_FRO: &str = "\
+@!%p0 bra MADE;
+mbarrier.init.shared::cta.b64 [bar_a], 1;
+mbarrier.init.shared::cta.b64 [bar_b], 1;
+MADE:
+bar.sync 0;
+mov.u32 %r3, 0;
+setp.ne.u32 %p1, %r1, 0;
+@%p1 bra TAKE;
+mov.u32 %r4, 1;
+GIVE:
+mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar_a], %r4; // @wait_free
+@!%p2 bra GIVE;
+@%p0 mbarrier.arrive.shared::cta.b64 _, [bar_b]; // @full
+xor.b32 %r4, %r4, 1; // @flip
+add.u32 %r3, %r3, 1;
+setp.lt.u32 %p1, %r3, 2;
+@%p1 bra GIVE;
+bra END;
+TAKE:
+mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar_b], %r3; // @wait_full
+@!%p2 bra TAKE;
+mov.u32 %r5, 0;
+WORK:
+add.u32 %r5, %r5, 1;
+setp.lt.u32 %p1, %r5, 100;
+@%p1 bra WORK;
+setp.eq.u32 %p1, %r0, 32;
+@%p1 mbarrier.arrive.shared::cta.b64 _, [bar_a]; // @free
+add.u32 %r3, %r3, 1;
+setp.lt.u32 %p1, %r3, 2;
+@%p1 bra TAKE;
+END:";
 
 fn cases() -> Vec<(Case, Said)> {
     let own = ("of our own", "not run on a GPU");
@@ -57,6 +92,21 @@ fn cases() -> Vec<(Case, Said)> {
                 Finds(&[("mma-not-awaited", "@ld")]),
             ),
             ("mma-not-awaited", "wait for", "reads it here"),
+        ),
+        (
+            case(
+                "s5",
+                "the wait for a free accumulator keeps parity 1, with which it passed the first time",
+                own,
+                Small(1, 64, HANDED_TO_AND_FRO),
+                &[("@flip", "")],
+                Among(&[("phase-overtaken", "@free"), ("hang", "@wait_free"), ("hang", "@wait_full")]),
+            ),
+            (
+                "phase-overtaken",
+                "go on with each phase: it asks for one parity twice running, and passes both times at once",
+                "this wait is for parity 1 twice running, before any phase is complete",
+            ),
         ),
     ]
 }

@@ -311,6 +311,19 @@ pub fn mbarriers() -> Vec<Case> {
                  setp.eq.u32 %p0, %t, 32;\n@%p0 mbarrier.arrive.shared::cta.b64 _, [bar_a];\nEND:"
             ),
         ),
+        // An engine that completes bytes on it, for a thread of another warp: neither a proxy fence nor a fence.mbarrier_init stands between.
+        order(
+            "mbarrier-init",
+            PAIR,
+            &["mbarrier-init-unordered"],
+            format!(
+                "@%first mbarrier.init.shared::cta.b64 [bar_a], 1;\nbar.sync 0; // rule\n@%warp0 bra END;\n{SLOW}\n\
+                 setp.eq.u32 %p0, %t, 32;\n@!%p0 bra END;\n\
+                 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar_a], 16;\n\
+                 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%out], 16, [bar_a];\n\
+                 WAIT:\nmbarrier.try_wait.parity.shared::cta.b64 %p1, [bar_a], 0;\n@!%p1 bra WAIT;\nld.shared.u32 %r2, [tile];\nEND:"
+            ),
+        ),
         order(
             "mbarrier-init-fence",
             CLUSTER,

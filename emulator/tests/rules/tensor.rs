@@ -221,6 +221,16 @@ pub fn tensor() -> Vec<Case> {
                 epilogue()
             )),
         ),
+        // A wait for loads, as of another accumulator, is no wait for stores.
+        order(
+            "wait-st",
+            PAIR,
+            &["race-tensor"],
+            kernel(&format!(
+                "{WRITE}\ntcgen05.wait::st.sync.aligned; // rule: tcgen05.wait::ld.sync.aligned;\n{}\ntcgen05.wait::st.sync.aligned;",
+                epilogue()
+            )),
+        ),
         order(
             "tensor-fences",
             PAIR,

@@ -133,11 +133,28 @@ fn fp64() -> Vec<Row> {
     // √2 = 0x3ff6a09e667f3bcc and 0x0.908b of the next.
     let root = 0x3ff6_a09e_667f_3bcc;
     rows.extend(each_rounding("sqrt", "f64", 'e', &[0x4000 << 48], [root + 1, root, root, root + 1], false));
-    // (1 + 2^-52)² − (1 + 2^-51) = 2^-104.
     for base in ["fma", "mad"] {
+        // (1 + 2^-52)² − (1 + 2^-51) = 2^-104.
         let sources = [ONE64 + 1, ONE64 + 1, (ONE64 + 2) | 1 << 63];
-        rows.push(same(&format!("{base}.rn.f64"), 'e', &sources, 0x3970 << 48));
+        rows.extend(each_rounding(base, "f64", 'e', &sources, [0x3970 << 48; 4], false));
+        // (1 + 2^-52)(1 − 2^-52) + 2^-1074, the smallest number, is a little more than 1 − 2^-104: down is 1 − 2^-53.
+        let sources = [ONE64 + 1, BELOW64 - 1, 1];
+        rows.extend(each_rounding(base, "f64", 'e', &sources, [ONE64, BELOW64, BELOW64, ONE64], false));
     }
+    // Too large: infinity, or the largest number. Too small: zero, or the smallest one.
+    let (largest, infinity, sign) = (0x7fef_ffff_ffff_ffff, 0x7ff0 << 48, 1 << 63);
+    let ends = [infinity, largest, largest, infinity];
+    rows.extend(each_rounding("add", "f64", 'e', &[largest, largest], ends, false));
+    rows.extend(each_rounding("mul", "f64", 'e', &[largest, 0x4000 << 48], ends, false));
+    rows.extend(each_rounding("div", "f64", 'e', &[largest, 0x3fe0 << 48], ends, false));
+    let down = [infinity, largest, infinity, largest].map(|end| end | sign);
+    rows.extend(each_rounding("fma", "f64", 'e', &[largest | sign, 0x4000 << 48, 1], down, false));
+    let small = 0x1a70 << 48;
+    rows.extend(each_rounding("mul", "f64", 'e', &[small, small], [0, 0, 0, 1], false));
+    rows.extend(each_rounding("fma", "f64", 'e', &[small | sign, small, 0], [sign, sign, sign | 1, sign], false));
+    rows.extend(each_rounding("div", "f64", 'e', &[1, 0x4000 << 48], [0, 0, 0, 1], false));
+    // Opposites: +0, but −0 downwards.
+    rows.extend(each_rounding("sub", "f64", 'e', &[ONE64, ONE64], [0, 0, sign, 0], false));
     rows
 }
 

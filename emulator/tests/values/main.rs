@@ -36,6 +36,7 @@ mod tensor_copy;
 mod tensor_maps;
 mod tma;
 mod tma_layout;
+mod tma_rounding;
 mod vectors;
 mod warp_mma;
 mod warp_mma_kinds;
@@ -73,6 +74,7 @@ const TABLES: &[fn() -> Vec<Row>] = &[
     tensor_maps::rows,
     tma::rows,
     tma_layout::rows,
+    tma_rounding::rows,
     vectors::rows,
     warp_mma::rows,
     warp_mma_kinds::rows,

@@ -12,8 +12,15 @@ pub fn rows() -> Vec<Row> {
         }
     }
     for space in ["", ".shared", ".shared::cta"] {
-        for (count, times) in [(1, "x1"), (2, "x2")] {
-            rows.push(bytes_loaded(count, times, space));
+        for elements in [EIGHT_BITS, FOUR_BITS, SIX_BITS] {
+            for (count, times) in [(1, "x1"), (2, "x2")] {
+                rows.push(bytes_loaded(count, times, space, elements));
+            }
+        }
+        for elements in [FOUR_BITS, SIX_BITS] {
+            for (count, times) in [(1, "x1"), (2, "x2"), (4, "x4")] {
+                rows.push(wide_loaded(count, times, space, elements));
+            }
         }
         for (count, times) in [(1, "x1"), (2, "x2"), (4, "x4")] {
             rows.push(bytes_stored(count, times, space));
@@ -47,28 +54,72 @@ fn byte(lane: u64, b: u64) -> u64 {
     (16 * (lane % 16) + b + lane / 16 * 7) & 0xff
 }
 
-/// `ldmatrix.m16n16.trans.b8`: a lane holds four neighbouring columns of two rows, of which columns are the rows in memory (PTX ISA,
+/// Elements of a row of 16 bytes: how the type is written, how many bytes hold them, and the element of a lane's row.
+type Elements = (&'static str, u32, fn(u64, u64) -> u64);
+const EIGHT_BITS: Elements = (".b8", 16, byte);
+const FOUR_BITS: Elements = (".b8x16.b4x16_p64", 8, four);
+const SIX_BITS: Elements = (".b8x16.b6x16_p32", 12, six);
+
+/// Two elements in a byte, the low one first.
+fn four(lane: u64, n: u64) -> u64 {
+    byte(lane, n / 2) >> (4 * (n % 2)) & 0xf
+}
+
+/// Four elements in three bytes, the low ones first.
+fn six(lane: u64, n: u64) -> u64 {
+    let three = (0..3).map(|b| byte(lane, n / 4 * 3 + b) << (8 * b)).sum::<u64>();
+    three >> (6 * (n % 4)) & 0x3f
+}
+
+#[test]
+fn padded_elements() {
+    // Row 1 begins with 0x10, 0x11, 0x12: 0x121110 = 000100 100001 000100 010000.
+    assert_eq!((0..4).map(|n| six(1, n)).collect::<Vec<_>>(), [0b01_0000, 0b00_0100, 0b10_0001, 0b00_0100]);
+    assert_eq!((0..4).map(|n| four(1, n)).collect::<Vec<_>>(), [0, 1, 1, 1]);
+}
+
+/// Each lane fills its row, but for the padding, which nothing writes.
+fn fill_rows(bytes: u32) -> String {
+    format!(
+        "{ROW_OF_LANE}and.b32 %r22, %r98, 15; shl.b32 %r22, %r22, 4; shr.u32 %r23, %r98, 4; mad.lo.u32 %r22, %r23, 7, %r22;\n\
+         mov.u32 %r24, 0;\nFILL:\nadd.u32 %r25, %r22, %r24; add.u32 %r26, %r20, %r24; st.shared.u8 [%r26], %r25;\n\
+         add.u32 %r24, %r24, 1; setp.lt.u32 %p1, %r24, {bytes}; @%p1 bra FILL;\nbar.sync 0;\n"
+    )
+}
+
+/// `ldmatrix.m16n16.trans`: a lane holds four neighbouring columns of two rows, of which columns are the rows in memory (PTX ISA,
 /// ldmatrix, figure of 16 × 16 fragments).
-fn bytes_loaded(count: u64, times: &str, space: &str) -> Row {
+fn bytes_loaded(count: u64, times: &str, space: &str, (ty, bytes, element): Elements) -> Row {
     let at = if space.is_empty() { "%d14" } else { "%r20" };
     let regs: Vec<String> = (1..=2 * count).map(|n| format!("%r{n}")).collect();
-    let fill = "and.b32 %r22, %r98, 15; shl.b32 %r22, %r22, 4; shr.u32 %r23, %r98, 4; mad.lo.u32 %r22, %r23, 7, %r22;\n\
-                mov.u32 %r24, 0;\nFILL:\nadd.u32 %r25, %r22, %r24; add.u32 %r26, %r20, %r24; st.shared.u8 [%r26], %r25;\n\
-                add.u32 %r24, %r24, 1; setp.lt.u32 %p1, %r24, 16; @%p1 bra FILL;\nbar.sync 0;\n";
     let load = format!(
-        "ldmatrix.sync.aligned.m16n16.{times}.trans{space}.b8 {{{}}}, [{at}];\nmov.b64 %d0, {{%r{}, %r{}}};",
+        "ldmatrix.sync.aligned.m16n16.{times}.trans{space}{ty} {{{}}}, [{at}];\nmov.b64 %d0, {{%r{}, %r{}}};",
         regs.join(", "),
         2 * count - 1,
         2 * count
     );
     let held = move |t: u64| {
-        let at = |row: u64, n: u64| byte(16 * (count - 1) + 4 * (t % 4) + n, row) << (8 * n);
+        let at = |row: u64, n: u64| element(16 * (count - 1) + 4 * (t % 4) + n, row) << (8 * n);
         let word = |row: u64| (0..4).map(|n| at(row, n)).sum::<u64>();
         word(t / 4) | word(t / 4 + 8) << 32
     };
     bare(32, &load)
-        .around(&format!("{ROW_OF_LANE}{fill}"), "st.global.b64 [%d9], %d0;")
+        .around(&fill_rows(bytes), "st.global.b64 [%d9], %d0;")
         .gives(0, &(0..32).map(held).collect::<Vec<_>>())
+}
+
+/// `ldmatrix.m8n16`: a lane holds four neighbouring elements of one row (PTX ISA, ldmatrix, figure of 8 × 16 fragments).
+fn wide_loaded(count: u64, times: &str, space: &str, (ty, bytes, element): Elements) -> Row {
+    let at = if space.is_empty() { "%d14" } else { "%r20" };
+    let regs: Vec<String> = (1..=count).map(|n| format!("%r{n}")).collect();
+    let load = format!(
+        "ldmatrix.sync.aligned.m8n16.{times}{space}{ty} {{{}}}, [{at}];\nmov.b32 %r0, %r{count};",
+        regs.join(", ")
+    );
+    let held = move |t: u64| (0..4).map(|n| element(8 * (count - 1) + t / 4, 4 * (t % 4) + n) << (8 * n)).sum::<u64>();
+    let row = each(32, &load, held).around(&fill_rows(bytes), "");
+    // The last byte that holds elements must be there.
+    row.with(&format!("%r24, {bytes};"), &format!("%r24, {};", bytes - 1), "undefined-value-stored")
 }
 
 /// `stmatrix.m16n8.trans.b8`: of each matrix a lane holds two neighbouring columns of two rows, and columns are the rows in memory (PTX

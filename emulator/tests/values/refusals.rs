@@ -311,13 +311,12 @@ fn a_refusal_names_the_nearest_form() {
         "cvt.rn.e4m3x2.f32 %h0, %f0, %f1;",
         "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32 {%r0, %r1, %r2, %r3}, {%r0, %r1, %r2, %r3}, {%r0, %r1}, {%r0, %r1, %r2, %r3};",
         "tensormap.replace.im2col.rank.shared::cta.b1024.b32 [smem], 1;",
-        "fma.rm.f64 %e0, %e1, %e2, %e3;",
+        "rcp.rz.ftz.f64 %e0, %e1;",
         "shfl.up.b32 %r0, %r1, 1, 0;",
         "fence.acquire.sync_restrict::shared::cluster.cluster;",
         "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;",
         "atom.global.exch.b128 %q0, [%d8], %q1;",
         "multimem.red.relaxed.gpu.global.add.f32 [%d8], %f0;",
-        "ldmatrix.sync.aligned.m8n16.x1.shared.b8x16.b4x16_p64 {%r0}, [%r2];",
         "redux.sync.add.f32 %f0, %f1, -1;",
         "sqrt.approx.f64 %e0, %e1;",
     ] {
@@ -373,8 +372,8 @@ fn a_refusal_names_the_nearest_form() {
             The nearest form that is modelled: `mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32`. `emulate --list-instructions` lists all.
         tensormap.replace.im2col.rank.shared::cta.b1024.b32
             The nearest form that is modelled: `tensormap.replace.tile.rank.shared::cta.b1024.b32`. `emulate --list-instructions` lists all.
-        fma.rm.f64
-            The nearest form that is modelled: `fma.rm.f32`. `emulate --list-instructions` lists all.
+        rcp.rz.ftz.f64
+            The nearest form that is modelled: `rcp.rz.ftz.f32`. `emulate --list-instructions` lists all.
         shfl.up.b32
             The nearest form that is modelled: `shfl.sync.up.b32`. `emulate --list-instructions` lists all.
         fence.acquire.sync_restrict::shared::cluster.cluster;
@@ -385,8 +384,6 @@ fn a_refusal_names_the_nearest_form() {
             The nearest form that is modelled: `atom.global.exch.b32`. `emulate --list-instructions` lists all.
         multimem.red.relaxed.gpu.global.add.f32
             No form of this opcode is modelled; `emulate --list-instructions` lists all that are.
-        ldmatrix.sync.aligned.m8n16.x1.shared.b8x16.b4x16_p64
-            The nearest form that is modelled: `ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8`. `emulate --list-instructions` lists all.
         redux.sync.add.f32
             The nearest form that is modelled: `redux.sync.add.u32`. `emulate --list-instructions` lists all.
         sqrt.approx.f64

@@ -138,6 +138,9 @@ fn reductions() -> Vec<Row> {
         ("add", Element::S32, minus(5), 3, minus(2)),
         ("add", Element::U64, 1 << 40, 1, (1 << 40) + 1),
         ("add", Element::F32, 0x3f80_0000, 0x4000_0000, 0x4040_0000),
+        // Sums of TF32 are not rounded to it.
+        ("add", Element::Tf32, 0x3f80_0001, 0x3f80_0001, 0x4000_0001),
+        ("add", Element::Tf32Ftz, 0x3f80_0001, 0x3f80_0001, 0x4000_0001),
         ("add", Element::F16, 0x3c00, 0x4000, 0x4200),
         ("add", Element::Bf16, 0x3f80, 0x4000, 0x4040),
         ("min", Element::U32, minus(1), 7, 7),
@@ -174,7 +177,19 @@ fn reductions() -> Vec<Row> {
             fill(old),
             fill(add)
         );
-        rows.push(bare(1, &body).map(map, true).gives(0, &[fill(new), fill(new)]));
+        let row = bare(1, &body).map(map, true).gives(0, &[fill(new), fill(new)]);
+        // With another operation an illegal instruction.
+        let refused = match (what, element) {
+            ("add", Element::F32 | Element::Tf32 | Element::Tf32Ftz) => Some(".min"),
+            ("add", Element::F16 | Element::Bf16) => Some(".or"),
+            ("min" | "max", Element::S64) => Some(".add"),
+            ("add", Element::S32 | Element::U64) => Some(".inc"),
+            _ => None,
+        };
+        rows.push(match refused {
+            Some(other) => row.with(&format!("cta.{what}"), &format!("cta{other}"), "tensor-map"),
+            None => row,
+        });
     }
     rows
 }

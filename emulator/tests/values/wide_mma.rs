@@ -1,7 +1,7 @@
 //! `mma.sync` of FP64: which lane holds which element, the products of small integers, and the order of roundings.
 //!
 //! Places are those of the ISA's text, element by element. The order is what an H100 computes (recorded with 2688 random sums of all shapes:
-//! each is a chain of fused multiplications and additions, the depths one after the other).
+//! each is a chain of fused multiplications and additions, the depths one after the other, each rounded as the instruction says).
 
 use crate::common::matrix;
 use crate::row::{Row, bare, check};
@@ -78,13 +78,24 @@ impl Case {
 pub fn rows() -> Vec<Row> {
     let mut all = Vec::new();
     for (rows, depth) in [(8, 4), (16, 4), (16, 8), (16, 16)] {
-        for rounding in ["", ".rn"] {
+        for rounding in ["", ".rn", ".rz", ".rm", ".rp"] {
             let case = Case { rows, depth, rounding };
             let floats = |rows, columns, seed| -> Vec<f64> {
                 matrix(rows, columns, seed, 9).into_iter().map(f64::from).collect()
             };
             let (a, b, c) = (floats(rows, depth, 1), floats(depth, 8, 2), floats(rows, 8, 3));
-            let sum = |at: usize| (0..depth).map(|k| a[at / 8 * depth + k] * b[8 * k + at % 8]).sum::<f64>() + c[at];
+            // All of it is exact, but for which zero a zero is: downwards −0, unless two +0 are added.
+            let add = |sum: f64, next: f64| match sum + next {
+                0.0 if rounding == ".rm" => {
+                    if sum.is_sign_positive() && next.is_sign_positive() {
+                        0.0
+                    } else {
+                        -0.0
+                    }
+                }
+                other => other,
+            };
+            let sum = |at: usize| (0..depth).map(|k| a[at / 8 * depth + k] * b[8 * k + at % 8]).fold(c[at], add);
             all.push(case.row(&a, &b, &c, &(0..8 * rows).map(sum).collect::<Vec<_>>()));
         }
         // 2^53 + 1 is rounded to 2^53, as often as 1 is added; then comes what takes it away again.
@@ -93,6 +104,19 @@ pub fn rows() -> Vec<Row> {
         a.iter_mut().skip(depth - 1).step_by(depth).for_each(|last| *last = -9_007_199_254_740_992.0);
         let zeroes = vec![0.0; 8 * rows];
         all.push(case.row(&a, &vec![1.0; 8 * depth], &vec![9_007_199_254_740_992.0; 8 * rows], &zeroes));
+        // In the other directions, too; but upwards, each 1 that is added to 2^53 makes it 2^53 + 2, and with the next one 2^53 + 4. Below
+        // zero it is the same downwards.
+        let up = 2.0 * (depth - 1) as f64;
+        let negative = |of: &[f64]| -> Vec<f64> { of.iter().map(|x| -x).collect() };
+        let (b, c) = (vec![1.0; 8 * depth], vec![9_007_199_254_740_992.0; 8 * rows]);
+        for (rounding, above, below) in [(".rz", 0.0, 0.0), (".rm", 0.0, -up), (".rp", up, 0.0)] {
+            let case = Case { rows, depth, rounding };
+            // What is left is zero: +0, but −0 downwards.
+            let zero = if rounding == ".rm" { -0.0 } else { 0.0 };
+            let of = |left: f64| vec![if left == 0.0 { zero } else { left }; 8 * rows];
+            all.push(case.row(&a, &b, &c, &of(above)));
+            all.push(case.row(&negative(&a), &b, &negative(&c), &of(below)));
+        }
     }
     all
 }

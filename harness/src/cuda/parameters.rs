@@ -102,6 +102,8 @@ fn of_the_driver(map: &emulator::TensorMap, address: u64) -> Option<device::Tens
             emulator::Element::F16 => device::Element::F16,
             emulator::Element::F32 => device::Element::F32,
             emulator::Element::F32Ftz => device::Element::F32Ftz,
+            emulator::Element::Tf32 => device::Element::Tf32,
+            emulator::Element::Tf32Ftz => device::Element::Tf32Ftz,
             emulator::Element::F64 => device::Element::F64,
             emulator::Element::Bf16 => device::Element::Bf16,
             emulator::Element::U4Align8 | emulator::Element::U4Align16 | emulator::Element::U6Align16 => return None,

@@ -32,6 +32,35 @@ fn barriers() {
     );
 }
 
+/// The scope of the CTA used inside of a closure of its own: the compiler lets these two through, so that the build can say why not.
+#[test]
+fn barriers_of_all_among_some() {
+    check(
+        |k, _| {
+            k.threads(256);
+            k.sync();
+            k.warpgroup(1, |_| k.sync());
+            k.warpgroup(0, |wg| {
+                wg.sync_warpgroup(1);
+                wg.warp(1, |w| {
+                    k.sync();
+                    w.elect_one(|_| k.cluster_sync());
+                });
+            });
+            k.repeat(2, |k, _| k.sync());
+            k.cluster_sync();
+        },
+        expect![[r#"
+            +4: the barrier of the CTA is executed by warpgroup 1 alone: the other threads never come to it
+                Call `k.sync()` behind this closure, where all threads come by; the 128 threads of the warpgroup meet at `wg.sync_warpgroup(1)`.
+            +8: the barrier of the CTA is executed by warp 1 alone: the other threads never come to it
+                Call `k.sync()` behind this closure, where all threads come by.
+            +9: the barrier of the cluster is executed by one elected thread alone: the other threads never come to it
+                Call `k.cluster_sync()` behind this closure, where all threads come by.
+        "#]],
+    );
+}
+
 #[test]
 fn rings() {
     check(

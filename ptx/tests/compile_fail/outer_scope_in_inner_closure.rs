@@ -3,7 +3,7 @@ use ptx::prelude::*;
 fn kernel(k: &mut Cta, _gemm: &Gemm) {
     k.threads(128);
     k.warp(0, |w| {
-        w.elect_one(|_| k.sync());
+        w.elect_one(|_| k.fence_proxy_async());
     });
 }
 

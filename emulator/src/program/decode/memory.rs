@@ -6,7 +6,7 @@ use crate::program::atomic::{AtomicOp, LoadOp, Scope, StoreOp, Sync, update, upd
 use crate::program::layout::type_bytes;
 use crate::program::lower::Binding;
 use crate::program::matrix::MatrixShape;
-use crate::program::op::{Op, Reg, Space};
+use crate::program::op::{Op, Packed, Reg, Space};
 use crate::syntax::ast::Operand;
 
 /// `cp.async` (not bulk), `ldmatrix` and `stmatrix`.
@@ -87,23 +87,28 @@ fn matrix_or_async(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) ->
         }
         ("ldmatrix" | "stmatrix", ["sync", "aligned", rest @ ..]) => {
             let load = base == "ldmatrix";
-            let (mut count, mut named, mut ty, mut transposed) = (1, "", "", false);
+            let (mut count, mut named, mut ty, mut transposed, mut packed) = (1, "", "", false, None);
             for m in rest {
                 match *m {
                     "x1" => count = 1,
                     "x2" => count = 2,
                     "x4" => count = 4,
                     "trans" => transposed = true,
-                    "m8n8" | "m16n8" | "m16n16" => named = m,
-                    "b16" | "b8" => ty = m,
+                    "m8n8" | "m16n8" | "m8n16" | "m16n16" => named = m,
+                    "b16" | "b8" | "b8x16" => ty = m,
+                    "b4x16_p64" => packed = Some(Packed::B4),
+                    "b6x16_p32" => packed = Some(Packed::B6),
                     "shared" | "shared::cta" => {}
                     _ => return Ok(None),
                 }
             }
-            let shape = match (named, ty, load) {
-                ("m8n8", "b16", _) => MatrixShape::Halves { transposed },
-                ("m16n8", "b8", false) if transposed => MatrixShape::TallBytes,
-                ("m16n16", "b8", true) if transposed && count < 4 => MatrixShape::SquareBytes,
+            let shape = match (named, ty, packed, load) {
+                ("m8n8", "b16", None, _) => MatrixShape::Halves { transposed },
+                ("m16n8", "b8", None, false) if transposed => MatrixShape::TallBytes,
+                ("m16n16", "b8", None, true) | ("m16n16", "b8x16", Some(_), true) if transposed && count < 4 => {
+                    MatrixShape::SquareBytes { packed }
+                }
+                ("m8n16", "b8x16", Some(packed), true) if !transposed => MatrixShape::WideBytes { packed },
                 _ => return Ok(None),
             };
             o.expect(2..=2)?;

@@ -6,6 +6,7 @@ use super::{Decoded, Family, Lowering, Operands, wrong};
 use crate::program::Bad;
 use crate::program::kind::{Accumulator, Kind, Types};
 use crate::program::op::{Op, Reg};
+use crate::program::rounding64::Round;
 use crate::program::warp_mma::{WarpMmaOp, WideMmaOp};
 use crate::syntax::ast::{Instruction, Operand};
 
@@ -65,7 +66,7 @@ fn registers<'a>(o: &'a Operands, n: usize, count: usize) -> Result<&'a [Operand
     Ok(list)
 }
 
-/// FP64. It rounds to nearest, which may be said; no other rounding is modelled.
+/// FP64. It rounds to nearest where no other rounding is said.
 fn wide(l: &mut Lowering, shape: &str, types: &[&str], o: &Operands) -> Family {
     let (rows, depth) = match shape {
         "m8n8k4" => (8, 4),
@@ -74,10 +75,11 @@ fn wide(l: &mut Lowering, shape: &str, types: &[&str], o: &Operands) -> Family {
         "m16n8k16" => (16, 16),
         _ => return Ok(None),
     };
-    let rest: Vec<&str> = types.iter().copied().filter(|part| *part != "rn").collect();
+    let rest: Vec<&str> = types.iter().copied().filter(|part| Round::of(part).is_none()).collect();
     if rest != ["f64"; 4] || types.len() > 5 {
         return Ok(None);
     }
+    let round = types.iter().find_map(|part| Round::of(part)).unwrap_or(Round::Nearest);
     o.expect(4..=4)?;
     let counts = [rows / 4, rows * depth / 32, depth / 4, rows / 4];
     let mut d = Vec::new();
@@ -92,7 +94,7 @@ fn wide(l: &mut Lowering, shape: &str, types: &[&str], o: &Operands) -> Family {
     }
     let [a, b, c] = sources;
     let uses = [&a[..], &b, &c].concat().into_iter().map(Reg::B64).collect();
-    let op = WideMmaOp { rows, depth, d: d.clone(), a, b, c };
+    let op = WideMmaOp { rows, depth, round, d: d.clone(), a, b, c };
     Ok(Some(Decoded::new(Op::WideMma(Box::new(op)), uses, d)))
 }
 

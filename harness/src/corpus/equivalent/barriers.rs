@@ -179,8 +179,8 @@ pub fn fenced_all_the_same(kernel: &Kernel, mutant: &Mutant) -> bool {
 }
 
 /// `fence.mbarrier_init` is a release fence whose effect is restricted to initialisations by the same thread (PTX ISA, membar, fence): a relaxed
-/// arrival behind it tells of them. It is no proxy fence: the ISA's example for the asynchronous proxy has one beside it, so that engines hear of
-/// an initialisation with it as they do without. A barrier follows, with nothing that uses an mbarrier in between, to which all threads of the
+/// arrival behind it tells of them. It is no proxy fence, and engines need none: they access an mbarrier through the generic proxy (PTX ISA 9.4,
+/// cp.async.bulk, tcgen05.commit). A barrier follows, with nothing that uses an mbarrier in between, to which all threads of the
 /// cluster come, and which orders all that was done before it ahead of all that comes behind (`bar.sync` of the only CTA;
 /// `barrier.cluster.arrive`, which releases, and its wait, which acquires). So whoever could hear of the initialisation by the fence hears of it
 /// by the barrier, and the fence may be missing, be another one, or come too early. That it does nothing more is the ISA's word; ptxas

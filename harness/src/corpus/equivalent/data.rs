@@ -33,7 +33,8 @@ pub fn bits_are_copied(kernel: &Kernel, mutant: &Mutant) -> bool {
     let Change::Map(param, MapChange::Element(element)) = mutant.change else { return false };
     let Some(Param::TensorMap { map, .. }) = kernel.launch.params.get(param) else { return false };
     let reduces = kernel.text.find(|s| s.is("cp.reduce")).next().is_some();
-    map.element.bytes() == element.bytes() && !map.fill_nan && !reduces
+    let rounds = map.element.is_rounded() || element.is_rounded();
+    map.element.bytes() == element.bytes() && !map.fill_nan && !reduces && !rounds
 }
 
 #[cfg(test)]
