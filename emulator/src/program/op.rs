@@ -387,8 +387,6 @@ pub enum Op {
     MatrixStore { address: Address, shape: super::matrix::MatrixShape, s: Box<[u16]> },
     /// `mma.sync`
     WarpMma(Box<super::warp_mma::WarpMmaOp>),
-    /// `mma.sync` of FP64
-    WideMma(Box<super::warp_mma::WideMmaOp>),
     /// `movmatrix`
     MoveMatrix { d: u16, a: u16 },
     /// `tensormap.replace`: a field of the map at an address
