@@ -31,6 +31,7 @@ pub mod registers;
 mod rounding;
 mod targets;
 pub(crate) mod tensor_core;
+pub(crate) mod tma;
 mod told;
 mod undeclared;
 mod variables;
