@@ -100,10 +100,9 @@ impl Emitted {
 impl KernelSource for Emitted {
     fn build(&self, problem: &Problem, sms: u32) -> Result<Built, BuildFailure> {
         // What it printed stands between what happened and what to try.
-        let ended = |title: String, said: &str, help: &str, ending: Option<Ending>| {
-            let message = format!("{title}{}\n  try: {help}", answers::plain(said));
-            let says =
-                Unbuilt { title, help: Some(help.to_string()), ..Unbuilt::new(Cause::NoAnswer, message.clone()) };
+        let ended = |what: String, said: &str, help: &str, ending: Option<Ending>| {
+            let message = format!("{what}{}\n  try: {help}", answers::plain(said));
+            let says = Unbuilt { help: Some(help.to_string()), ..Unbuilt::new(Cause::NoAnswer, what) };
             BuildFailure::NoAnswer { message, ending, says: Some(Box::new(says)) }
         };
         let here = |message: String| BuildFailure::Here { message };
@@ -134,10 +133,10 @@ impl KernelSource for Emitted {
             End::Failed(how) => {
                 // A program that may write the answer itself fails when it cannot.
                 writable(folder.path()).map_err(here)?;
-                let title = format!("the program that builds the kernel failed ({how})");
+                let what = format!("the program that builds the kernel failed ({how})");
                 let help = "Look in the kernel function for what ends a program: `std::process`, calls without an end, tables that \
                             fill the memory.";
-                return Err(ended(title, &said, help, Some(Ending::Failed(Whose::Kernel, how))));
+                return Err(ended(what, &said, help, Some(Ending::Failed(Whose::Kernel, how))));
             }
         }
         let printed = format!("{}{}", asked.stdout, asked.stderr);
