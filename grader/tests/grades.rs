@@ -118,10 +118,8 @@ fn a_table_and_what_is_behind_it() {
             read: a loop over K (book/src/k-loop.md)
 
         step03: no kernel (hand-in/step03.rs)
-            error: what
-             --> step01.rs:7
-
-              = try: this
+            it does not compile:
+            error: expected one of `;`
 
         step03: what comes next (hand-in/step03.rs)
             it does not compile: error: expected one of `;`
