@@ -190,7 +190,7 @@ fn claims(passage: &str) -> (Vec<String>, Vec<&'static str>) {
 fn said(verdict: &Verdict) -> String {
     let mut text = report::render(verdict);
     for milestone in &verdict.milestones {
-        if let MilestoneState::Wrong { text: wrong } = &milestone.state {
+        if let MilestoneState::Wrong { text: wrong, .. } = &milestone.state {
             let _ = writeln!(text, "{wrong}");
         }
     }

@@ -161,7 +161,7 @@ fn output(code: &str, origin: &Origin, said: &Said) -> Option<String> {
     if about.len() < said.about.len() {
         about.push('…');
     }
-    Some(format!("{origin}{about}\n\n{}", diagnostics::render(found, &said.sources)))
+    Some(format!("{origin}{about}\n\n{}", diagnostics::render(found, &said.sources).text))
 }
 
 /// The codes in the order of their names.

@@ -75,8 +75,8 @@ pub use codes::CODES;
 pub use confirm::confirm;
 pub use diagnostic::{Diagnostic, Label, Place, Severity, Source, Witness};
 pub use launch::{
-    Attributes, Block, Buffer, Content, Distribution, Field, Launch, NumberType, Output, Param, Random, Region,
-    RegionKind, RegionSpace,
+    Attributes, Block, Buffer, Content, Distribution, Field, Launch, NumberType, Output, Param, ParamValue, Random,
+    Region, RegionKind, RegionSpace,
 };
 pub use machine::{check, run};
 pub use numerics::{MmaStep, Numerics};

@@ -2,8 +2,7 @@
 
 use crate::Graded;
 use harness::judge::mended_elsewhere;
-use harness::ptxas::TOOK_LONGER;
-use harness::{MilestoneState, Outcome, Part, Place, Verdict};
+use harness::{Cause, MilestoneState, Outcome, Part, Place, Pointer, Says, Unbuilt, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// What comes next.
@@ -91,45 +90,42 @@ pub fn next(verdict: &Verdict) -> Option<Next> {
     // A TODO that is wrong comes before one that is open.
     if let Some(first) = verdict.first_undone() {
         // But what hangs behind an open TODO waits for what that would do.
-        if let (MilestoneState::Wrong { text }, Some((open, at))) = (&first.state, verdict.next_todo())
-            && text.trim_start().starts_with("error[hang]")
-            && line_of(text).is_some_and(|line| at.line < line)
+        if let (MilestoneState::Wrong { says, .. }, Some((open, at))) = (&first.state, verdict.next_todo())
+            && says.code.as_deref() == Some("hang")
+            && says.place.as_ref().is_some_and(|place| at.line < place.line)
         {
-            return Some(todo(verdict, &open.id, Some(shown(at)), None));
+            return Some(todo(verdict, &open.id, Some(at), None));
         }
         match &first.state {
-            MilestoneState::Open { place, .. } => return Some(todo(verdict, &first.id, Some(shown(place)), None)),
-            MilestoneState::Wrong { text } => {
-                let next = todo(verdict, &first.id, place(text), task(text));
-                return Some(by_what_mends(next, verdict.step, text));
+            MilestoneState::Open { place, .. } => return Some(todo(verdict, &first.id, Some(place), None)),
+            MilestoneState::Wrong { says, .. } => {
+                let next = todo(verdict, &first.id, says.place.as_ref(), says.help.clone());
+                return Some(by_what_mends(next, verdict.step, says));
             }
             _ => {}
         }
         let (first, place) = verdict.next_todo()?;
-        return Some(todo(verdict, &first.id, Some(shown(place)), None));
+        return Some(todo(verdict, &first.id, Some(place), None));
     }
     let failed = |part| match verdict.part(part) {
-        Outcome::Failed { title, text } => Some((title, text)),
+        Outcome::Failed { title, says, .. } => Some((title, says)),
         _ => None,
     };
-    let (title, text) = Part::ALL.into_iter().find_map(failed)?;
-    let next = Next { title: title.clone(), place: place(text), task: task(text), ..Next::default() };
-    // `  TODO 1.2; read: book: …` stands below a finding whose TODO is known.
-    let pointer = text.lines().find_map(|line| line.trim().strip_prefix("TODO ")?.split_once("; read: "));
-    Some(match pointer {
-        Some((id, read)) => {
-            // The judge has found out which TODO mends it.
-            Next { todo: Some(id.to_string()), ..next }.reading(read)
-        }
+    let (title, says) = Part::ALL.into_iter().find_map(failed)?;
+    let place = says.place.as_ref().map(Place::to_string);
+    let next = Next { title: title.clone(), place, task: says.help.clone(), ..Next::default() };
+    Some(match &says.pointer {
+        // The judge has found out which TODO mends it.
+        Some(Pointer { todo, read }) => Next { todo: Some(todo.clone()), ..next }.reading(read),
         None => next.reading(&page_of(verdict.step)),
     })
 }
 
 /// What could not be checked for want of an assembler is nothing that a kernel's author can do.
 fn not_the_kernel(verdict: &Verdict) -> Option<Next> {
-    let Outcome::NotChecked { reason } = verdict.part(Part::Resources) else { return None };
+    let Outcome::NotChecked { reason, late } = verdict.part(Part::Resources) else { return None };
     // That is the text's doing, or a machine's that is busy, and nobody knows which.
-    if reason.starts_with(TOOK_LONGER) {
+    if *late {
         let title = "`resources` could not be checked: the assembler did not come to its end";
         let task = "Look for a text that is far longer than its kernel needs; `cargo workbook inspect` shows it. If it is short, tell the course.";
         return Some(Next { title: title.to_string(), task: Some(task.to_string()), ..Next::default() });
@@ -139,21 +135,22 @@ fn not_the_kernel(verdict: &Verdict) -> Option<Next> {
     Some(Next { title: title.to_string(), task: Some(task), ..Next::default() })
 }
 
-/// Why a part could not be checked, in words for a student: the assembler is the course's to install.
-pub fn why_not_checked(part: Part, reason: &str) -> String {
+/// Why a part could not be checked, in words for a student: the assembler is the course's to install. `late`: it did not come to its end.
+pub fn why_not_checked(part: Part, reason: &str, late: bool) -> String {
     match part {
-        Part::Resources if reason.starts_with(TOOK_LONGER) => reason.to_string(),
-        Part::Resources => format!("the machine that grades could not look at it, and the kernel is not why: {reason}"),
+        Part::Resources if !late => {
+            format!("the machine that grades could not look at it, and the kernel is not why: {reason}")
+        }
         _ => reason.to_string(),
     }
 }
 
-/// Why there is no kernel: with the line of Rust where that is known, else in the words of who could not build it.
-pub fn why_not_built<'a>(failure: &'a str, explanation: &'a str) -> &'a str {
-    // What has no line is only quoted there.
-    let first = failure.lines().next().unwrap_or_default();
-    let quoted = explanation.strip_prefix("error: ").is_some_and(|quoted| quoted.starts_with(first));
-    if quoted || place(explanation).is_none() { failure } else { explanation }
+/// Why there is no kernel: with the line of Rust where that is known and the explanation shows it, else in the words of who could not build
+/// it. `cause`: `None` of a grade that does not tell.
+pub fn why_not_built<'a>(cause: Option<Cause>, failure: &'a str, explanation: &'a str, shows_line: bool) -> &'a str {
+    // What the others say is only quoted there.
+    let explained = matches!(cause, Some(Cause::Refused | Cause::Panicked | Cause::AnotherEachTime));
+    if explained && shows_line { explanation } else { failure }
 }
 
 /// The page of a step.
@@ -162,29 +159,14 @@ fn page_of(step: u8) -> String {
 }
 
 /// What to do about a hand-in that gave no kernel.
-fn build(step: u8, failure: &str) -> Next {
-    let title = failure.lines().find(|line| !line.trim().is_empty()).unwrap_or("there is no kernel");
-    // What it said stands below, and not in one sentence.
-    let title = title.trim().trim_end_matches(':');
-    let mut title = title.strip_suffix("; it said").unwrap_or(title).to_string();
-    // The builder's errors begin with their line, `steps/step02/src/kernel.rs:72: `.
-    let split = title.split_once(": ").map(|(place, what)| (place.to_string(), what.to_string()));
-    if let Some((at, what)) = split.filter(|(at, _)| place(&format!("--> {at}")).is_some() && at.contains(".rs:")) {
-        let next = Next { title: what, place: Some(at), task: task(failure), ..Next::default() };
-        return next.reading(&page_of(step));
-    }
-    if let Some(error) = failure.lines().skip(1).map(str::trim).find(|line| line.starts_with("error")) {
-        title += &format!(": {error}");
-    }
-    let check = || format!("Run `cargo check -p {}` until it compiles.", harness::workbook::name(step));
-    let task = task(failure).or_else(|| failure.starts_with("it does not compile").then(check));
-    Next { title, place: place(failure), task, ..Next::default() }.reading(&page_of(step))
+fn build(step: u8, why: &Unbuilt) -> Next {
+    let place = why.place.as_ref().map(Place::to_string);
+    Next { title: why.title.clone(), place, task: why.help.clone(), ..Next::default() }.reading(&page_of(step))
 }
 
 /// The same, with the TODO that mends it and not the one that its line belongs to.
-fn by_what_mends(next: Next, step: u8, text: &str) -> Next {
-    let code = text.trim_start().strip_prefix("finding[").and_then(|text| text.split_once(']'));
-    let (Some((code, _)), Some(step), Some(harmed)) = (code, harness::step(step), &next.todo) else { return next };
+fn by_what_mends(next: Next, step: u8, says: &Says) -> Next {
+    let (Some(code), Some(step), Some(harmed)) = (&says.code, harness::step(step), &next.todo) else { return next };
     match mended_elsewhere(step, code, harmed) {
         Some((mends, read)) => Next { todo: Some(mends.id.to_string()), ..next }.reading(read),
         None => next,
@@ -192,7 +174,8 @@ fn by_what_mends(next: Next, step: u8, text: &str) -> Next {
 }
 
 /// A TODO of the step: what to do there, unless its explanation says so.
-fn todo(verdict: &Verdict, id: &str, place: Option<String>, task: Option<String>) -> Next {
+fn todo(verdict: &Verdict, id: &str, place: Option<&Place>, task: Option<String>) -> Next {
+    let place = place.map(Place::to_string);
     let known = harness::step(verdict.step).and_then(|step| step.milestones.iter().find(|known| known.id == id));
     let title = verdict.milestones.iter().find(|milestone| milestone.id == id).map(|milestone| milestone.title.clone());
     let next = Next { title: title.unwrap_or_default(), todo: Some(id.to_string()), place, task, ..Next::default() };
@@ -202,37 +185,6 @@ fn todo(verdict: &Verdict, id: &str, place: Option<String>, task: Option<String>
     }
 }
 
-fn shown(place: &Place) -> String {
-    format!("{}:{}", place.file, place.line)
-}
-
-/// The place that an explanation shows first, `file:line`: of Rust, if it shows any.
-pub fn place(text: &str) -> Option<String> {
-    let shown = |line: &str| {
-        let place = line.trim_start().strip_prefix("--> ")?.trim();
-        let mut pieces = place.splitn(3, ':');
-        let (file, line) = (pieces.next()?, pieces.next()?);
-        line.bytes().all(|byte| byte.is_ascii_digit()).then(|| format!("{file}:{line}"))
-    };
-    let mut places: Vec<String> = text.lines().filter_map(shown).collect();
-    let rust = places.iter().position(|place| place.contains(".rs:")).unwrap_or(0);
-    (!places.is_empty()).then(|| places.swap_remove(rust))
-}
-
-/// The line of that place.
-fn line_of(text: &str) -> Option<u32> {
-    place(text)?.rsplit_once(':')?.1.parse().ok()
-}
-
-/// What an explanation says to try first.
-fn task(text: &str) -> Option<String> {
-    let tried = |line: &str| {
-        let line = line.trim_start().trim_start_matches("= ");
-        ["try: ", "help: "].into_iter().find_map(|word| line.strip_prefix(word)).map(str::to_string)
-    };
-    text.lines().find_map(tried)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -240,8 +192,8 @@ mod tests {
     #[test]
     fn an_assembler_that_does_not_end_is_not_said_to_be_the_machines_fault() {
         let passed = || Outcome::Passed { detail: String::new() };
-        let verdict = |reason: &str| {
-            let resources = Outcome::NotChecked { reason: reason.to_string() };
+        let verdict = |reason: &str, late: bool| {
+            let resources = Outcome::NotChecked { reason: reason.to_string(), late };
             let outcomes = [passed(), passed(), passed(), resources, passed()];
             let mut outcomes = outcomes.into_iter();
             Verdict {
@@ -258,47 +210,59 @@ mod tests {
                 seconds: 0.0,
             }
         };
-        let late = next(&verdict("ptxas took longer than 120 s and was ended")).unwrap();
+        let late = next(&verdict("ptxas took longer than 120 s and was ended", true)).unwrap();
         assert!(late.title.contains("did not come to its end") && !late.line().contains("because of the machine"));
-        assert!(next(&verdict("no ptxas")).unwrap().title.contains("because of the machine that grades"));
-        assert_eq!(why_not_checked(Part::Resources, "ptxas took longer than 1 s"), "ptxas took longer than 1 s");
+        assert!(next(&verdict("no ptxas", false)).unwrap().title.contains("because of the machine that grades"));
+        assert_eq!(why_not_checked(Part::Resources, "ptxas took longer", true), "ptxas took longer");
+        assert!(why_not_checked(Part::Resources, "no ptxas", false).starts_with("the machine that grades"));
     }
 
     #[test]
-    fn places_and_what_to_try_are_found_in_explanations() {
-        let text = "error: the MMA reads `tile A` too early\n --> k.ptx:9\n ::: \n  --> steps/step01/src/kernel.rs:61:9\n  |\n  = try: Call `k.fence_proxy_async()`.\n";
-        assert_eq!(place(text).as_deref(), Some("steps/step01/src/kernel.rs:61"));
-        assert_eq!(task(text).as_deref(), Some("Call `k.fence_proxy_async()`."));
-        assert_eq!(place("a --> b\n --> c"), None);
-        let next = build(2, "steps/step02/src/kernel.rs:72: an MMA too wide\n  try: Give it 128 columns.\n");
+    fn what_comes_next_is_what_is_said_and_the_todo_that_mends_it() {
+        let place = |line| Some(Place { file: "steps/step02/src/kernel.rs".to_string(), line, column: 1 });
+        let why = Unbuilt {
+            title: "an MMA too wide".to_string(),
+            place: place(72),
+            help: Some("Give it 128 columns.".to_string()),
+            ..Unbuilt::new(
+                Cause::Refused,
+                "steps/step02/src/kernel.rs:72: an MMA too wide\n  try: Give it 128 columns.\n",
+            )
+        };
+        let next = build(2, &why);
         assert_eq!(
             next.line(),
             "an MMA too wide, at steps/step02/src/kernel.rs:72; try: Give it 128 columns; read: step 2 (book/src/step02.md)"
         );
         assert_eq!(next.task.as_deref(), Some("Give it 128 columns."));
-        let next = build(
-            2,
-            "the program that builds the kernel failed (exit status: 3); it said:\nout of cheese\n  try: Look.\n",
-        );
-        assert_eq!(
-            next.line(),
-            "the program that builds the kernel failed (exit status: 3); try: Look; read: step 2 (book/src/step02.md)"
-        );
+        // The words of the text do not count: a hand-in may print these.
+        let prints = "it does not compile; it said:\n--> step02.rs:7\nerror[hang]: x\n";
+        let next = build(2, &Unbuilt { title: "it failed".to_string(), ..Unbuilt::new(Cause::NoAnswer, prints) });
+        assert_eq!(next.line(), "it failed; read: step 2 (book/src/step02.md)");
         let next = Next::default().reading("book: mbarriers and phases (book/src/mbarriers.md)");
         assert_eq!(next.read.as_deref(), Some("mbarriers and phases"));
         let harmed = |todo: &str| Next { todo: Some(todo.to_string()), ..Next::default() };
-        let mended = |step, todo, text| {
-            let next = by_what_mends(harmed(todo), step, text);
+        let mended = |step, todo, code: &str| {
+            let next = by_what_mends(harmed(todo), step, &Says { code: Some(code.to_string()), ..Says::default() });
             [next.todo, next.read].map(Option::unwrap_or_default).join(": ")
         };
-        assert_eq!(mended(1, "1.3", "finding[missing-proxy-fence]: x"), "1.2: proxies and fences");
-        assert_eq!(mended(2, "2.2", "finding[missing-proxy-fence]: x"), "2.1: proxies and fences");
-        assert_eq!(mended(2, "2.5", "finding[mma-not-awaited]: x"), "2.4: mbarriers and phases");
-        assert_eq!(mended(2, "2.1", "finding[operand-overwritten]: x"), "2.4: mbarriers and phases");
-        assert_eq!(mended(4, "4.2", "finding[operand-overwritten]: x"), "4.4: mbarriers and phases");
+        assert_eq!(mended(1, "1.3", "missing-proxy-fence"), "1.2: proxies and fences");
+        assert_eq!(mended(2, "2.2", "missing-proxy-fence"), "2.1: proxies and fences");
+        assert_eq!(mended(2, "2.5", "mma-not-awaited"), "2.4: mbarriers and phases");
+        assert_eq!(mended(2, "2.1", "operand-overwritten"), "2.4: mbarriers and phases");
+        assert_eq!(mended(4, "4.2", "operand-overwritten"), "4.4: mbarriers and phases");
         // Who fills a stage again too early stands behind the wait.
-        assert_eq!(mended(5, "5.5", "finding[operand-overwritten]: x"), "5.5: ");
-        assert_eq!(mended(2, "2.5", "finding[race-shared]: x"), "2.5: ");
+        assert_eq!(mended(5, "5.5", "operand-overwritten"), "5.5: ");
+        assert_eq!(mended(2, "2.5", "race-shared"), "2.5: ");
         assert_eq!(next.page.as_deref(), Some("book/src/mbarriers.md"));
+    }
+
+    #[test]
+    fn a_kernel_that_is_not_built_is_explained_at_its_line_where_it_has_one() {
+        let told = |cause, shows_line| why_not_built(cause, "failure", "explanation", shows_line);
+        assert_eq!(told(Some(Cause::Refused), true), "explanation");
+        assert_eq!(told(Some(Cause::AnotherEachTime), false), "failure");
+        assert_eq!(told(Some(Cause::NotCompiled), true), "failure", "the compiler's words stand there once more");
+        assert_eq!(told(None, true), "failure");
     }
 }

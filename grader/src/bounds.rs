@@ -2,7 +2,7 @@
 //!
 //! Texts are cut, never points: a verdict says the same of each part, and how much of its words is left out.
 
-use harness::{Ending, MilestoneState, Outcome, Verdict};
+use harness::{Ending, MilestoneState, Outcome, Says, Unbuilt, Verdict};
 
 /// The longest text. The longest explanation of the corpus has a tenth of it.
 const TEXT: usize = 32 << 10;
@@ -11,30 +11,46 @@ const TITLE: usize = 4 << 10;
 
 /// The verdict with texts of which a report of all steps can be made, and read by who batches it.
 pub fn bounded(mut verdict: Verdict) -> Verdict {
-    verdict.build_failure.iter_mut().for_each(|text| cut(text, TEXT));
+    if let Some(Unbuilt { text, title, place, help, cause: _ }) = &mut verdict.build_failure {
+        cut(text, TEXT);
+        cut(title, TITLE);
+        place.iter_mut().for_each(|place| cut(&mut place.file, TITLE));
+        help.iter_mut().for_each(|help| cut(help, TITLE));
+    }
     if let Some(Ending::Refused(how) | Ending::TooLong(_, how) | Ending::Failed(_, how)) = &mut verdict.ending {
         cut(how, TITLE);
     }
     for (_, outcome) in &mut verdict.parts {
         match outcome {
-            Outcome::Failed { title, text } => {
+            Outcome::Failed { title, text, says } => {
                 cut(title, TITLE);
                 cut(text, TEXT);
+                cut_all(says);
             }
             Outcome::Passed { detail: text }
-            | Outcome::NotChecked { reason: text }
+            | Outcome::NotChecked { reason: text, .. }
             | Outcome::NotReached { reason: text } => cut(text, TITLE),
         }
     }
     for milestone in &mut verdict.milestones {
         match &mut milestone.state {
             MilestoneState::Open { place, .. } => cut(&mut place.file, TITLE),
-            MilestoneState::Wrong { text } => cut(text, TEXT),
+            MilestoneState::Wrong { text, says } => {
+                cut(text, TEXT);
+                cut_all(says);
+            }
             MilestoneState::NotReached { reason } => cut(reason, TITLE),
             MilestoneState::Done | MilestoneState::Flagged { .. } => {}
         }
     }
     verdict
+}
+
+fn cut_all(says: &mut Says) {
+    let Says { code, place, help, pointer } = says;
+    let pointer = pointer.iter_mut().flat_map(|pointer| [&mut pointer.todo, &mut pointer.read]);
+    let texts = code.iter_mut().chain(help).chain(place.iter_mut().map(|place| &mut place.file)).chain(pointer);
+    texts.for_each(|text| cut(text, TITLE));
 }
 
 fn cut(text: &mut String, most: usize) {
@@ -64,9 +80,9 @@ mod tests {
     fn whatever_a_hand_in_says_its_report_is_short() {
         let step = harness::step(1).unwrap();
         let long = bounded(judge(step, &Says("\u{fffd}".repeat(4 << 20)), &JudgeOptions::default()));
-        let failure = long.build_failure.as_deref().unwrap();
+        let failure = &long.build_failure.as_ref().unwrap().text;
         assert!(failure.len() < TEXT + 100 && failure.contains(" more bytes are not shown"), "{}", failure.len());
-        let Outcome::Failed { title, text } = long.part(Part::Correct) else { panic!("it failed") };
+        let Outcome::Failed { title, text, .. } = long.part(Part::Correct) else { panic!("it failed") };
         assert!(title.len() + text.len() < 2 * TEXT && long.points == 0.0);
         let short = judge(step, &Says("no kernel".to_string()), &JudgeOptions::default());
         assert_eq!(format!("{:?}", bounded(short.clone()).parts), format!("{:?}", short.parts));

@@ -97,7 +97,7 @@ impl HandIn {
             }
         }
         if kernels.is_empty() || !(wanted.is_empty() || missing.is_empty()) {
-            return Err(NotGraded::hand_in(self.lacks(&missing, existing)));
+            return Err(NotGraded::no_kernel(self.lacks(&missing, existing)));
         }
         Ok(kernels)
     }

@@ -6,6 +6,7 @@ use crate::handin::Kernel;
 use harness::answers::plain;
 use harness::workbook::tokens::{self, Token};
 use harness::workbook::{Workspace, name};
+use harness::{Cause, Place, Unbuilt};
 
 /// How the function begins.
 const HEAD: &str = "pub fn kernel(k: &mut Cta, gemm: &Gemm)";
@@ -22,7 +23,7 @@ struct Function<'a> {
 }
 
 /// What the compiler's errors come to, if nothing but the function's head is wrong; `file:line: ` and the way out.
-pub(crate) fn wrong(kernel: &Kernel, errors: &str) -> Option<String> {
+pub(crate) fn wrong(kernel: &Kernel, errors: &str) -> Option<Unbuilt> {
     let count =
         errors.lines().filter(|line| line.starts_with("error")).filter(|line| !line.contains("aborting due to"));
     if count.count() != 1 {
@@ -73,8 +74,14 @@ pub(crate) fn wrong(kernel: &Kernel, errors: &str) -> Option<String> {
             }
         }
     };
-    let file = Workspace::kernel(kernel.step);
-    Some(format!("{file}:{line}: it does not compile: {what}\n  try: {way_out}"))
+    let (file, title) = (Workspace::kernel(kernel.step), format!("it does not compile: {what}"));
+    Some(Unbuilt {
+        cause: Cause::NotCompiled,
+        text: format!("{file}:{line}: {title}\n  try: {way_out}"),
+        title,
+        place: Some(Place { file, line: u32::try_from(line).unwrap_or(u32::MAX), column: 1 }),
+        help: Some(way_out),
+    })
 }
 
 /// `words`: those before a function's `fn`, the last one first.
@@ -126,7 +133,7 @@ mod tests {
         ]
         .map(|(text, errors)| {
             let kernel = Kernel { step: 1, path: PathBuf::from("step01.rs"), text: text.to_string() };
-            wrong(&kernel, errors).unwrap_or_else(|| panic!("{text}: nothing is said"))
+            wrong(&kernel, errors).unwrap_or_else(|| panic!("{text}: nothing is said")).text
         })
         .to_vec();
         expect![[r#"

@@ -9,7 +9,7 @@ use crate::stopped::{self, Stopped};
 use crate::versions::Versions;
 use crate::{Grade, Graded};
 use harness::answers::moves;
-use harness::{MilestoneState, Outcome, Part};
+use harness::{Cause, MilestoneState, Outcome, Part, Place};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -159,6 +159,9 @@ pub struct Step {
     pub max_points: u32,
     /// Why there is no kernel.
     pub build_failure: Option<String>,
+    /// What kind of reason that is; `None` beside a failure: an earlier grader did not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_kernel: Option<Cause>,
     /// What to do next; `None` when nothing is left.
     pub next: Option<Next>,
     /// The five parts.
@@ -187,6 +190,9 @@ pub struct PartReport {
     /// The line that the explanation begins with, `file:line`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
+    /// It is not checked because the assembler did not come to its end in time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub assembler_late: bool,
     /// Points reached. Those of milestones stand with `correct`.
     pub points: f64,
     /// Points that it can give.
@@ -330,7 +336,8 @@ fn step(graded: &Graded, about: &About) -> Step {
         passed: verdict.passed(),
         points: rounded(verdict.points),
         max_points: verdict.max_points,
-        build_failure: verdict.build_failure.clone(),
+        build_failure: verdict.build_failure.as_ref().map(|why| why.text.clone()),
+        no_kernel: verdict.build_failure.as_ref().map(|why| why.cause),
         next: advice::in_step(graded),
         parts: parts.map(|((part, outcome), points)| self::part(*part, outcome, points)).collect(),
         milestones: verdict.milestones.iter().map(milestone).collect(),
@@ -340,19 +347,24 @@ fn step(graded: &Graded, about: &About) -> Step {
 }
 
 fn part(part: Part, outcome: &Outcome, (points, max_points): (f64, f64)) -> PartReport {
+    let place = match outcome {
+        Outcome::Failed { says, .. } => says.place.as_ref().map(Place::to_string),
+        _ => None,
+    };
+    let assembler_late = matches!(outcome, Outcome::NotChecked { late: true, .. });
     let (outcome, title, text) = match outcome {
         Outcome::Passed { detail } => (State::Passed, None, detail),
-        Outcome::Failed { title, text } => (State::Failed, Some(title.clone()), text),
-        Outcome::NotChecked { reason } => (State::NotChecked, None, reason),
+        Outcome::Failed { title, text, .. } => (State::Failed, Some(title.clone()), text),
+        Outcome::NotChecked { reason, .. } => (State::NotChecked, None, reason),
         Outcome::NotReached { reason } => (State::NotReached, None, reason),
     };
-    let place = title.as_ref().and_then(|_| advice::place(text));
     PartReport {
         part,
         outcome,
         title,
         text: text.clone(),
         place,
+        assembler_late,
         points: rounded(points),
         max_points: rounded(max_points),
     }
@@ -363,7 +375,7 @@ fn milestone(result: &harness::MilestoneResult) -> Milestone {
         MilestoneState::Done => ("done", None),
         MilestoneState::Flagged { part } => ("flagged", Some(part.to_string())),
         MilestoneState::Open { place, .. } => ("open", Some(place.to_string())),
-        MilestoneState::Wrong { text } => ("wrong", Some(text.clone())),
+        MilestoneState::Wrong { text, .. } => ("wrong", Some(text.clone())),
         MilestoneState::NotReached { reason } => ("not_reached", Some(reason.clone())),
     };
     Milestone { id: result.id.clone(), title: result.title.clone(), state: state.to_string(), text }

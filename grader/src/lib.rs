@@ -60,6 +60,7 @@ mod lacks;
 mod locks;
 pub mod memory;
 pub mod rubric;
+mod rustc_says;
 pub mod sandbox;
 pub mod scratch;
 pub mod similar;

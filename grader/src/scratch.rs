@@ -6,12 +6,13 @@
 use crate::handin::Kernel;
 use crate::head;
 use crate::locks::Folder;
+use crate::rustc_says;
 use crate::sandbox::{Cage, End, Job, Limits, Output, PATIENCE, PROGRAM, Ran, Spec};
 use crate::toolchain::Toolchain;
 use harness::answers::plain;
 use harness::diagnostics::Sources;
 use harness::workbook::name;
-use harness::{BuildFailure, Emitted, Ending, Whose, emitted};
+use harness::{BuildFailure, Cause, Emitted, Ending, Unbuilt, Whose, emitted};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -119,11 +120,12 @@ pub fn build(toolchain: &Toolchain, cage: &Cage, kernel: &Kernel, limits: TimeLi
             Err(ran)
         })
     };
-    let ended =
-        |message: String, ending: Option<Ending>| ScratchError::HandIn(BuildFailure::NoAnswer { message, ending });
+    let ended = |says: Unbuilt, ending: Option<Ending>| {
+        ScratchError::HandIn(BuildFailure::NoAnswer { message: says.text.clone(), ending, says: Some(Box::new(says)) })
+    };
     let too_long = |limit: String| {
         let message = format!("compiling it took longer than {limit} and was ended");
-        ended(message, Some(Ending::TooLong(Whose::Compiler, limit)))
+        ended(Unbuilt::new(Cause::NoAnswer, message), Some(Ending::TooLong(Whose::Compiler, limit)))
     };
     match tried()? {
         Ok(scratch) => return Ok(scratch),
@@ -139,23 +141,26 @@ pub fn build(toolchain: &Toolchain, cage: &Cage, kernel: &Kernel, limits: TimeLi
         return Err(too_long(limit));
     }
     // What a compiler says when it is ended is of use to those who make it.
-    let message = match (ran.end, ran.failure()) {
+    let says = match (ran.end, ran.failure()) {
         (End::Signalled(_), Some(how)) => {
             let message = format!(
                 "it does not compile: the compiler was {how}\n  \
                  try: Look for macros, constants or statics that grow without bound; a kernel needs less than {} MiB to compile.",
                 Limits::COMPILER.memory >> 20
             );
-            return Err(ended(message, Some(Ending::Failed(Whose::Compiler, how))));
+            return Err(ended(Unbuilt::new(Cause::NotCompiled, message), Some(Ending::Failed(Whose::Compiler, how))));
         }
-        (_, None) => format!(
-            "it compiles, and its program cannot be taken: {}\n  try: Look for tables that are built into it.",
-            ran.not_taken.first().map_or("there is none", String::as_str)
-        ),
+        (_, None) => {
+            let why = ran.not_taken.first().map_or("there is none", String::as_str);
+            let message = format!(
+                "it compiles, and its program cannot be taken: {why}\n  try: Look for tables that are built into it."
+            );
+            Unbuilt::new(Cause::NoAnswer, message)
+        }
         _ => head::wrong(kernel, &ran.stderr)
-            .unwrap_or_else(|| format!("it does not compile:\n{}", plain(&shortened(&ran.stderr)))),
+            .unwrap_or_else(|| rustc_says::unbuilt(kernel.step, &plain(&shortened(&ran.stderr)))),
     };
-    Err(ended(message, None))
+    Err(ended(says, None))
 }
 
 /// Runs the compiler on a kernel in a scratch folder. An error is this machine's.

@@ -55,14 +55,16 @@ fn explain(graded: &Graded) -> String {
     let mut text = String::new();
     if let Some(failure) = &verdict.build_failure {
         let why = match verdict.part(Part::Correct) {
-            Outcome::Failed { text, .. } => advice::why_not_built(failure, text),
-            _ => failure,
+            Outcome::Failed { text, says, .. } => {
+                advice::why_not_built(Some(failure.cause), &failure.text, text, says.place.is_some())
+            }
+            _ => &failure.text,
         };
         let _ = writeln!(text, "\n{}\n{}", format!("{step}: no kernel{of}").bold(), indent(why));
     }
     for (part, outcome) in &verdict.parts {
         match outcome {
-            Outcome::Failed { title, text: why } if verdict.build_failure.is_none() => {
+            Outcome::Failed { title, text: why, .. } if verdict.build_failure.is_none() => {
                 let _ = writeln!(
                     text,
                     "\n{}\n{}",
@@ -70,9 +72,9 @@ fn explain(graded: &Graded) -> String {
                     indent(why)
                 );
             }
-            Outcome::NotChecked { reason } => {
+            Outcome::NotChecked { reason, late } => {
                 // A solution is the course's own.
-                let why = if file.is_some() { advice::why_not_checked(*part, reason) } else { reason.clone() };
+                let why = if file.is_some() { advice::why_not_checked(*part, reason, *late) } else { reason.clone() };
                 let _ = writeln!(text, "\n{}\n{}", format!("{step} {part}: not checked{of}").bold(), indent(&why));
             }
             _ => {}
@@ -85,7 +87,7 @@ fn explain(graded: &Graded) -> String {
                 MilestoneState::Done => "done".to_string(),
                 MilestoneState::Flagged { part } => format!("works here; see {part}"),
                 MilestoneState::Open { place, .. } => format!("open, at {place}"),
-                MilestoneState::Wrong { text } => {
+                MilestoneState::Wrong { text, .. } => {
                     // The explanation stands above; its first line tells the milestones apart.
                     let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
                     format!("something else happened: {}", first.trim_start_matches("error: "))

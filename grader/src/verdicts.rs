@@ -21,7 +21,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The version of [`Entry`].
-const SCHEMA: u32 = 2;
+const SCHEMA: u32 = 3;
 
 /// A folder of verdicts, for one grader with its tools.
 #[derive(Clone, Debug)]
@@ -166,7 +166,7 @@ impl Verdicts {
 mod tests {
     use super::*;
     use crate::versions::tests::known as tools;
-    use harness::Part;
+    use harness::{Cause, Part, Unbuilt};
     use serde_json::json;
 
     fn sandbox(landlock: &str) -> Sandbox {
@@ -200,7 +200,7 @@ mod tests {
         let of = |sandbox: &Sandbox, tools: Versions| Verdicts::of(folder.path(), sandbox, &options, || tools).unwrap();
         let full = sandbox("full");
         let known = of(&full, tools());
-        let failed = Outcome::Failed { title: "too much".to_string(), text: "shared memory".to_string() };
+        let failed = Outcome::failed("too much", "shared memory".to_string());
         known.keep(&Same::text("a"), &options, &verdict(failed.clone())).unwrap();
         let found =
             |known: &Verdicts, text: &str, options: &JudgeOptions| known.find(1, &Same::text(text), options).is_some();
@@ -258,8 +258,11 @@ mod tests {
         let options = JudgeOptions::default();
         let known = Verdicts::of(folder.path(), &sandbox("full"), &options, tools).unwrap();
         let passed = verdict(Outcome::Passed { detail: String::new() });
-        let late = Verdict { build_failure: Some("compiling it took longer than 120 s".to_string()), ..passed.clone() };
-        let unchecked = verdict(Outcome::NotChecked { reason: "ptxas took longer than 60 s".to_string() });
+        let late = Verdict {
+            build_failure: Some(Unbuilt::new(Cause::NoAnswer, "compiling it took longer than 120 s")),
+            ..passed.clone()
+        };
+        let unchecked = verdict(Outcome::NotChecked { reason: "ptxas took longer than 60 s".to_string(), late: true });
         for verdict in [late, unchecked] {
             known.keep(&Same::text("a"), &options, &verdict).unwrap();
             assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "{verdict:?}");
@@ -283,7 +286,7 @@ mod tests {
         let built = Same::Built("0123".to_string());
         let passed = verdict(Outcome::Passed { detail: String::new() });
         let milestone = |state| harness::MilestoneResult { id: "1.1".to_string(), title: String::new(), state };
-        let failed = verdict(Outcome::Failed { title: "at kernel.rs:61".to_string(), text: String::new() });
+        let failed = verdict(Outcome::failed("at kernel.rs:61", String::new()));
         let flagged = MilestoneState::Flagged { part: Part::RaceFree };
         let flagged = Verdict { milestones: vec![milestone(flagged)], ..passed.clone() };
         for verdict in [failed, flagged] {

@@ -112,7 +112,7 @@ fn named(verdict: &Verdict) -> String {
             ("is another each time", "another-each-time"),
             ("panicked", "panicked"),
         ];
-        let found = names.iter().find(|(words, _)| failure.contains(words));
+        let found = names.iter().find(|(words, _)| failure.text.contains(words));
         return found.map_or("builder-refused", |(_, name)| name).to_string();
     }
     let failed = verdict.parts.iter().find(|(_, outcome)| matches!(outcome, Outcome::Failed { .. }));

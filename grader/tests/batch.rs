@@ -242,7 +242,7 @@ fn a_hand_in_that_does_not_end_is_ended_and_can_be_tried_again() {
         class.records("grades")["slow"].outcome.clone()
     };
     let not_graded = |reason: &str| Outcome::not_graded(reason.to_string());
-    let kept = Outcome::NotGraded { reason: ended.to_string(), here: false, limit: Some(1) };
+    let kept = Outcome::NotGraded { reason: ended.to_string(), here: false, limit: Some(1), no_kernel: false };
     assert_eq!(again(&["--limit", "1"]), kept, "with the time that it had");
     assert_eq!(again(&["--limit", "1", "--retry"]), not_graded("no kernel"));
     // What is started in place of the grader decides on grades, too.

@@ -6,7 +6,9 @@ use grader::formats::{Format, of_report, render};
 use grader::json::{self, About, Report};
 use grader::rubric::{Moment, Rubric};
 use grader::{Grade, Graded};
-use harness::{Ending, MilestoneResult, MilestoneState, Outcome, Part, Place, Verdict, Whose};
+use harness::{
+    Cause, Ending, MilestoneResult, MilestoneState, Outcome, Part, Place, Pointer, Says, Told, Unbuilt, Verdict, Whose,
+};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -42,13 +44,18 @@ fn verdict(step: u8, outcomes: [Outcome; 5], first: MilestoneState) -> Graded {
 fn grade() -> Grade {
     let passed = || Outcome::Passed { detail: HOSTILE.to_string() };
     let waits = || Outcome::NotReached { reason: "TODO 2.1 is open".to_string() };
-    let failed = Outcome::Failed {
-        title: format!("a race: {HOSTILE}"),
-        text: format!(
-            "finding[race-shared]: {HOSTILE}\n  --> steps/step01/src/kernel.rs:61:9\n  = try: Fence.\n  TODO 1.2; read: book: proxies and fences (book/src/proxies.md)\n"
-        ),
+    let read = "book: proxies and fences (book/src/proxies.md)".to_string();
+    let text = format!(
+        "finding[race-shared]: {HOSTILE}\n  --> steps/step01/src/kernel.rs:61:9\n  = try: Fence.\n  TODO 1.2; read: {read}\n"
+    );
+    let says = Says {
+        code: Some("race-shared".to_string()),
+        place: Some(Place { file: "steps/step01/src/kernel.rs".to_string(), line: 61, column: 9 }),
+        pointer: Some(Pointer { todo: "1.2".to_string(), read }),
+        ..Says::help("Fence.")
     };
-    let unchecked = Outcome::NotChecked { reason: "no ptxas".to_string() };
+    let failed = Outcome::failed(format!("a race: {HOSTILE}"), Told { text, says });
+    let unchecked = Outcome::not_checked("no ptxas");
     let place = Place { file: "steps/step02/src/kernel.rs".to_string(), line: 58, column: 9 };
     let mut grade = Grade {
         steps: vec![
@@ -317,7 +324,7 @@ fn what_was_refused_or_stopped_is_told_and_costs_nothing() {
     let mut grade = grade();
     let plain = json::report(&grade, &About::default());
     let build = "building the kernel for 128 x 128 x 64 took longer than 20 s of CPU time and was ended\ntry: Look.";
-    grade.steps[1].verdict.build_failure = Some(build.to_string());
+    grade.steps[1].verdict.build_failure = Some(Unbuilt::new(Cause::NoAnswer, build));
     grade.steps[1].verdict.ending = Some(Ending::TooLong(Whose::Kernel, "20 s of CPU time".to_string()));
     let report = json::report(&grade, &About { named: BTreeMap::from([(1, named)]), ..About::default() });
     assert_eq!(report.points, plain.points);

@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 use grader::handin::find;
 use grader::json::About;
 use grader::{Grade, Graded, json, table};
-use harness::{MilestoneResult, MilestoneState, Outcome, Part, Place, Verdict};
+use harness::{Cause, MilestoneResult, MilestoneState, Outcome, Part, Place, Says, Told, Unbuilt, Verdict};
 use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
@@ -13,10 +13,12 @@ fn passed() -> Outcome {
     Outcome::Passed { detail: "20 inputs".to_string() }
 }
 fn failed(title: &str) -> Outcome {
-    Outcome::Failed { title: title.to_string(), text: "error: what\n --> step01.rs:7\n\n  = try: this\n".to_string() }
+    let place = Place { file: "step01.rs".to_string(), line: 7, column: 1 };
+    let text = "error: what\n --> step01.rs:7\n\n  = try: this\n".to_string();
+    Outcome::failed(title, Told { text, says: Says { place: Some(place), ..Says::help("this") } })
 }
 fn unchecked() -> Outcome {
-    Outcome::NotChecked { reason: "no ptxas in CUDA_HOME/bin or PATH".to_string() }
+    Outcome::not_checked("no ptxas in CUDA_HOME/bin or PATH")
 }
 fn not_reached() -> Outcome {
     Outcome::NotReached { reason: "`correct` comes first".to_string() }
@@ -29,7 +31,7 @@ fn graded(step: u8, title: &str, points: f64, max_points: u32, outcomes: [Outcom
     let states = [
         MilestoneState::Done,
         MilestoneState::Open { place, there: false },
-        MilestoneState::Wrong { text: "the barrier's count is 2".to_string() },
+        Told::from("the barrier's count is 2".to_string()).into(),
         MilestoneState::NotReached { reason: "the run ended before".to_string() },
     ];
     let milestone = |(index, state)| MilestoneResult {
@@ -60,7 +62,11 @@ fn grade(steps: Vec<Graded>) -> Grade {
 fn mixed() -> Grade {
     let mut none =
         graded(3, "a grid", 0.0, 10, [failed("no kernel"), not_reached(), not_reached(), not_reached(), not_reached()]);
-    none.verdict.build_failure = Some("it does not compile:\nerror: expected one of `;`\n".to_string());
+    none.verdict.build_failure = Some(Unbuilt {
+        title: "it does not compile: error: expected one of `;`".to_string(),
+        help: Some("Run `cargo check -p step03` until it compiles.".to_string()),
+        ..Unbuilt::new(Cause::NotCompiled, "it does not compile:\nerror: expected one of `;`\n")
+    });
     grade(vec![
         graded(1, "one tile, end to end", 4.75, 5, [passed(), passed(), passed(), unchecked(), passed()]),
         graded(
@@ -112,10 +118,8 @@ fn a_table_and_what_is_behind_it() {
             read: a loop over K (book/src/k-loop.md)
 
         step03: no kernel (hand-in/step03.rs)
-            error: what
-             --> step01.rs:7
-
-              = try: this
+            it does not compile:
+            error: expected one of `;`
 
         step03: what comes next (hand-in/step03.rs)
             it does not compile: error: expected one of `;`

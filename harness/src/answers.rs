@@ -46,7 +46,7 @@ pub(crate) fn read(path: &Path) -> Result<Answer, BuildFailure> {
         Err(e) if e.kind() == ErrorKind::NotFound => {
             let what =
                 "the program that builds the kernel left no answer: it ended before the kernel function returned";
-            return Err(BuildFailure::NoAnswer { message: what.to_string(), ending: Some(Ending::Silent) });
+            return Err(BuildFailure::NoAnswer { message: what.to_string(), ending: Some(Ending::Silent), says: None });
         }
         Err(e) => return Err(here(e)),
     };
@@ -61,7 +61,7 @@ pub(crate) fn read(path: &Path) -> Result<Answer, BuildFailure> {
 /// An answer that is refused: its first line says what it was.
 pub(crate) fn refused(message: String) -> BuildFailure {
     let why = message.lines().next().unwrap_or_default().trim_end_matches(':').to_string();
-    BuildFailure::NoAnswer { message, ending: Some(Ending::Refused(why)) }
+    BuildFailure::NoAnswer { message, ending: Some(Ending::Refused(why)), says: None }
 }
 
 /// Reads the text of an answer.
@@ -88,9 +88,9 @@ pub fn parse(text: &str) -> Result<Answer, String> {
                 BuildFailure::Panicked { message: plain(&message), place: place.map(shown_place) }
             }
             // Only this side of the answer knows what failed here.
-            BuildFailure::NoAnswer { message, .. } | BuildFailure::Here { message } => {
-                BuildFailure::no_answer(plain(&message))
-            }
+            BuildFailure::NoAnswer { message, .. }
+            | BuildFailure::Here { message }
+            | BuildFailure::Varies { message, .. } => BuildFailure::no_answer(plain(&message)),
         })),
     }
 }

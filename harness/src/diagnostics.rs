@@ -2,6 +2,7 @@
 
 use crate::builder_calls::named_in;
 use crate::source::{BuildErrorAt, Place};
+use crate::told::{PTX, Says, Told};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use emulator::{Diagnostic, Label, Severity};
 use std::collections::HashMap;
@@ -89,7 +90,7 @@ struct Finding<'a> {
 }
 
 /// A finding of the emulator.
-pub fn render(diagnostic: &Diagnostic, sources: &Sources) -> String {
+pub fn render(diagnostic: &Diagnostic, sources: &Sources) -> Told {
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
         Severity::Finding => Level::ERROR.with_name("finding"),
@@ -108,25 +109,25 @@ pub fn render(diagnostic: &Diagnostic, sources: &Sources) -> String {
 }
 
 /// Findings, one after the other: the first three, and how many more there are.
-pub fn render_all<'a>(diagnostics: impl IntoIterator<Item = &'a Diagnostic>, sources: &Sources) -> String {
+pub fn render_all<'a>(diagnostics: impl IntoIterator<Item = &'a Diagnostic>, sources: &Sources) -> Told {
     first_few(diagnostics.into_iter().map(|diagnostic| render(diagnostic, sources)).collect())
 }
 
 /// The first three of some texts, and how many more there are.
-pub(crate) fn first_few(mut texts: Vec<String>) -> String {
+pub(crate) fn first_few(mut texts: Vec<Told>) -> Told {
     // Root causes come first; what follows is often their consequence.
     const SHOWN: usize = 3;
     let more = texts.len().saturating_sub(SHOWN);
     texts.truncate(SHOWN);
     if more > 0 {
         let are = if more == 1 { "is" } else { "are" };
-        texts.push(format!("There {are} {more} more.\n"));
+        texts.push(format!("There {are} {more} more.\n").into());
     }
-    texts.join("\n")
+    Told::joined(texts)
 }
 
 /// An explanation of the judge.
-pub fn explain(explanation: &Explanation, sources: &Sources) -> String {
+pub fn explain(explanation: &Explanation, sources: &Sources) -> Told {
     Finding {
         level: Level::ERROR,
         code: None,
@@ -140,12 +141,12 @@ pub fn explain(explanation: &Explanation, sources: &Sources) -> String {
 }
 
 /// A call that the builder refused.
-pub fn refused(error: &BuildErrorAt, sources: &Sources) -> String {
+pub fn refused(error: &BuildErrorAt, sources: &Sources) -> Told {
     at(&error.message, &error.place, "refused here", &error.help, sources)
 }
 
 /// A sentence about one line of Rust.
-pub fn at(title: &str, place: &Place, label: &str, help: &str, sources: &Sources) -> String {
+pub fn at(title: &str, place: &Place, label: &str, help: &str, sources: &Sources) -> Told {
     let note = Note { file: Some((&place.file, place.line, place.column)), ptx: None, text: label };
     Finding { level: Level::ERROR, code: None, title, notes: vec![note], rule: "", help, count: 1 }.render(sources)
 }
@@ -160,7 +161,7 @@ fn notes(labels: &[Label]) -> Vec<Note<'_>> {
 }
 
 impl<'a> Finding<'a> {
-    fn render(self, sources: &Sources) -> String {
+    fn render(self, sources: &Sources) -> Told {
         let mut files: HashMap<&str, Option<String>> = HashMap::new();
         for (file, ..) in self.notes.iter().filter_map(|note| note.file) {
             files.entry(file).or_insert_with(|| sources.read(file));
@@ -174,6 +175,7 @@ impl<'a> Finding<'a> {
         // Places in one file share a snippet; the first place's file comes first.
         let mut snippets: Vec<(&str, Snippet<'_, _>)> = Vec::new();
         let mut texts: Vec<Snippet<'_, _>> = Vec::new();
+        let mut place: Option<Place> = None;
         for (index, note) in self.notes.iter().enumerate() {
             let kind = if index == 0 { AnnotationKind::Primary } else { AnnotationKind::Context };
             let in_file = note.file.and_then(|(file, line, column)| {
@@ -182,6 +184,8 @@ impl<'a> Finding<'a> {
             });
             match (in_file, note.ptx, note.file) {
                 (Some((file, text, span)), _, _) => {
+                    let shown = note.file.map(|(file, line, column)| Place { file: file.to_string(), line, column });
+                    place = place.filter(|place| place.file != PTX).or(shown);
                     let at = snippets.iter().position(|(known, _)| *known == file).unwrap_or_else(|| {
                         snippets.push((file, Snippet::source(text).path(file)));
                         snippets.len() - 1
@@ -194,7 +198,10 @@ impl<'a> Finding<'a> {
                 (None, Some((line, text)), file) => {
                     let path = match file {
                         Some((file, line, _)) => format!("{file}:{line}, PTX"),
-                        None => "PTX".to_string(),
+                        None => {
+                            place.get_or_insert_with(|| Place { file: PTX.to_string(), line, column: 1 });
+                            PTX.to_string()
+                        }
                     };
                     let snippet = Snippet::source(text).path(path).line_start(line as usize);
                     texts.push(snippet.annotation(kind.span(0..text.len()).label(note.text)));
@@ -224,7 +231,8 @@ impl<'a> Finding<'a> {
         while text.ends_with("\n\n") {
             text.pop();
         }
-        text
+        let code = self.code.map(str::to_string);
+        Told { text, says: Says { code, place, ..Says::help(self.help) } }
     }
 }
 
@@ -292,7 +300,7 @@ mod tests {
               = rule: What generic stores wrote is visible to the async proxy after `fence.proxy.async`.
               = try: Call `k.fence_proxy_async()` after the stores.
         "#]]
-        .assert_eq(&render(&finding(), &Sources::at(folder.path())));
+        .assert_eq(&render(&finding(), &Sources::at(folder.path())).text);
     }
 
     #[test]
@@ -313,7 +321,7 @@ mod tests {
                = rule: What generic stores wrote is visible to the async proxy after `fence.proxy.async`.
                = try: Call `k.fence_proxy_async()` after the stores.
         "#]]
-        .assert_eq(&render(&finding(), &Sources::none()));
+        .assert_eq(&render(&finding(), &Sources::none()).text);
     }
 
     #[test]

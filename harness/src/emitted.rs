@@ -5,7 +5,7 @@
 use crate::answers;
 use crate::problem::Problem;
 use crate::process;
-use crate::source::{BuildFailure, Built, Ending, KernelSource, Whose};
+use crate::source::{BuildFailure, Built, Cause, Ending, KernelSource, Unbuilt, Whose};
 use emit::{Answer, Request};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -99,7 +99,12 @@ impl Emitted {
 
 impl KernelSource for Emitted {
     fn build(&self, problem: &Problem, sms: u32) -> Result<Built, BuildFailure> {
-        let ended = |message: String, ending: Ending| BuildFailure::NoAnswer { message, ending: Some(ending) };
+        // What it printed stands between what happened and what to try.
+        let ended = |what: String, said: &str, help: &str, ending: Option<Ending>| {
+            let message = format!("{what}{}\n  try: {help}", answers::plain(said));
+            let says = Unbuilt { help: Some(help.to_string()), ..Unbuilt::new(Cause::NoAnswer, what) };
+            BuildFailure::NoAnswer { message, ending, says: Some(Box::new(says)) }
+        };
         let here = |message: String| BuildFailure::Here { message };
         let folder = match &self.folder {
             Some(folder) => tempfile::tempdir_in(folder),
@@ -119,17 +124,19 @@ impl KernelSource for Emitted {
                     "building the kernel for {problem} took longer than {limit} and was ended\n\
                      try: Look for a Rust loop that does not end: `repeat` loops on the GPU, a Rust `for` unrolls while building."
                 );
-                return Err(ended(message, Ending::TooLong(Whose::Kernel, limit)));
+                return Err(BuildFailure::NoAnswer {
+                    message,
+                    ending: Some(Ending::TooLong(Whose::Kernel, limit)),
+                    says: None,
+                });
             }
             End::Failed(how) => {
                 // A program that may write the answer itself fails when it cannot.
                 writable(folder.path()).map_err(here)?;
-                let message = format!(
-                    "the program that builds the kernel failed ({how}){}\n  \
-                     try: Look in the kernel function for what ends a program: `std::process`, calls without an end, tables that fill the memory.",
-                    answers::plain(&said)
-                );
-                return Err(ended(message, Ending::Failed(Whose::Kernel, how)));
+                let what = format!("the program that builds the kernel failed ({how})");
+                let help = "Look in the kernel function for what ends a program: `std::process`, calls without an end, tables that \
+                            fill the memory.";
+                return Err(ended(what, &said, help, Some(Ending::Failed(Whose::Kernel, how))));
             }
         }
         let printed = format!("{}{}", asked.stdout, asked.stderr);
@@ -138,7 +145,7 @@ impl KernelSource for Emitted {
             eprintln!("\nprinted while the kernel was built for {problem}:\n{}", answers::plain(printed.trim_end()));
         }
         let answer = answers::read(&reply).map_err(|failure| match failure {
-            BuildFailure::NoAnswer { message, ending } => {
+            BuildFailure::NoAnswer { message, ending, .. } => {
                 // That nothing lies here is not that nothing was left.
                 let (why, ending) = match &asked.not_taken {
                     Some(why) => {
@@ -147,11 +154,7 @@ impl KernelSource for Emitted {
                     }
                     None => (message, ending),
                 };
-                let said = answers::plain(&said);
-                let message = format!(
-                    "{why}{said}\n  try: Let the kernel function return, and leave the answer to the workbook."
-                );
-                BuildFailure::NoAnswer { message, ending }
+                ended(why, &said, "Let the kernel function return, and leave the answer to the workbook.", ending)
             }
             other => other,
         })?;

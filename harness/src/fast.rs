@@ -5,6 +5,7 @@ use crate::launch;
 use crate::observe;
 use crate::problem::Problem;
 use crate::source::{Built, Matrix};
+use crate::told::Told;
 use crate::verdict::Outcome;
 use emulator::{Actor, EventKind, Program, Report};
 use std::fmt::Write;
@@ -40,21 +41,22 @@ pub(crate) fn check(
 ) -> Outcome {
     let reference = reference.and_then(|built| {
         let program = emulator::load(&built.ptx).map_err(|all| {
-            format!("the reference kernel does not load: {}", diagnostics::render_all(&all, &Sources::none()))
+            format!("the reference kernel does not load: {}", diagnostics::render_all(&all, &Sources::none()).text)
         })?;
         Ok(run(&built, &program))
     });
     let reference = match reference {
         Ok(report) if report.completed && report.cycles > 0 => Work::of(&report),
-        Ok(_) => return Outcome::NotChecked { reason: "the reference kernel does not run".to_string() },
-        Err(reason) => return Outcome::NotChecked { reason },
+        Ok(_) => return Outcome::not_checked("the reference kernel does not run"),
+        Err(reason) => return Outcome::not_checked(reason),
     };
     let Demanded { problem, limit, products, checked, zeros } = *demanded;
     if !own.completed {
         let title = "the run that is timed breaks off".to_string();
-        let found: String = diagnostics::render_all(&own.findings, &Sources::none());
+        let found = diagnostics::render_all(&own.findings, &Sources::none());
         let inputs = if zeros { ", where A and B hold zeros" } else { "" };
-        return Outcome::Failed { text: format!("{title}, at {problem}{inputs}.\n{found}"), title };
+        let told = Told::from(format!("{title}, at {problem}{inputs}.\n")) + found;
+        return Outcome::failed(title, told);
     }
     let done = observe::products_of_mmas(own);
     if done < products {
@@ -67,7 +69,7 @@ pub(crate) fn check(
         let text = format!(
             "{title}: {problem} takes {products} multiplications, and its MMAs do {done}.{inputs}\ntry: {way_out}\n"
         );
-        return Outcome::Failed { title, text };
+        return Outcome::failed(title, Told::with_help(text, way_out));
     }
     let timed = own.cycles;
     let own = Work { cycles: timed.max(checked), ..Work::of(own) };
@@ -76,6 +78,7 @@ pub(crate) fn check(
     if ratio <= limit {
         return Outcome::Passed { detail };
     }
+    let advice = own.advice(&reference);
     let text = format!(
         "{detail}; the limit is {limit:.2} times (simulated cycles, at {problem}).\n{}{}try: {}\n",
         match (timed < checked, zeros) {
@@ -84,9 +87,10 @@ pub(crate) fn check(
             (false, _) => String::new(),
         },
         own.beside(&reference),
-        own.advice(&reference)
+        advice
     );
-    Outcome::Failed { title: format!("it takes {ratio:.2} times as long as the reference solution"), text }
+    let title = format!("it takes {ratio:.2} times as long as the reference solution");
+    Outcome::failed(title, Told::with_help(text, advice))
 }
 
 /// Plain accesses of global memory.

@@ -29,6 +29,7 @@
 //! | [`sampled`] | large problems, of which a sample is checked |
 //! | [`observe`], [`steps`] | one run, looked at closely; what each step asks for |
 //! | [`judge`](mod@judge), [`options`], [`verdict`], [`points`], [`fast`] | the verdict and how it is reached |
+//! | [`told`] | an explanation, and what it says for who reads no sentence |
 //! | [`diagnostics`], [`builder_calls`], [`ptxas`] | findings and assembler errors at the lines of Rust, in the builder's words |
 //! | `process`, [`warden`], [`streams`] | programs that are started: how long they may take, that none outlives who started it, what they write |
 //! | [`report`], [`test_main`] | what people see |
@@ -69,6 +70,7 @@ pub mod skeleton;
 pub mod steps;
 pub mod streams;
 pub mod test_main;
+pub mod told;
 pub mod verdict;
 pub mod waits;
 pub mod warden;
@@ -84,8 +86,10 @@ pub use matrices::{compare, inputs, reference};
 pub use options::{Demands, JudgeOptions};
 pub use problem::Problem;
 pub use source::{
-    BuildErrorAt, BuildFailure, Built, Ending, InProcess, KernelSource, Matrix, OpenTodo, Param, Place, Whose,
+    BuildErrorAt, BuildFailure, Built, Cause, Ending, InProcess, KernelSource, Matrix, OpenTodo, Param, Place, Unbuilt,
+    Whose,
 };
 pub use steps::{Milestone, STEPS, Step, step};
 pub use test_main::step_main;
+pub use told::{Pointer, Says, Told};
 pub use verdict::{MilestoneResult, MilestoneState, Outcome, Part, Verdict};

@@ -68,7 +68,7 @@ mod tests {
     fn verdict(passed: [bool; 5], done: usize, of: usize) -> Verdict {
         let outcome = |passed| match passed {
             true => Outcome::Passed { detail: String::new() },
-            false => Outcome::NotChecked { reason: String::new() },
+            false => Outcome::not_checked(String::new()),
         };
         let [a, b, c, d, e] = Part::ALL;
         let state = |index| {

@@ -41,9 +41,6 @@ pub struct AssemblerError {
     pub source: Option<Place>,
 }
 
-/// How it begins what it says where the assembler did not come to its end in time.
-pub const TOOK_LONGER: &str = "ptxas took longer";
-
 /// Why the assembler gave no answer, or that it refused the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
@@ -154,7 +151,7 @@ fn attempt(ptxas: &Path, ptx: &str, timeout: Duration) -> Result<Answer, Failure
         // Once: what takes so long takes as long again.
         Err(process::Failure::TookTooLong(seconds)) => {
             return Err(Failure::TookTooLong(format!(
-                "{TOOK_LONGER} than {seconds} s and was ended; look for a text that is far longer than its kernel needs"
+                "ptxas took longer than {seconds} s and was ended; look for a text that is far longer than its kernel needs"
             )));
         }
         Err(failure) => return Err(here(failure.to_string())),

@@ -43,7 +43,7 @@ pub fn render(verdict: &Verdict) -> String {
     if verdict.next_todo().is_none() {
         // What no part explains, the milestone does. What comes behind one that a part explains follows from that.
         for milestone in &verdict.milestones {
-            let MilestoneState::Wrong { text: explanation } = &milestone.state else { continue };
+            let MilestoneState::Wrong { text: explanation, .. } = &milestone.state else { continue };
             if verdict.part_that_says(explanation).is_some() {
                 break;
             }
@@ -65,7 +65,7 @@ pub fn line(outcome: &Outcome) -> String {
     match outcome {
         Outcome::Passed { detail } => format!("{}       {detail}", "passed".green()),
         Outcome::Failed { title, .. } => format!("{}       {title}", "FAILED".red().bold()),
-        Outcome::NotChecked { reason } => format!("{}  {reason}", "not checked".yellow()),
+        Outcome::NotChecked { reason, .. } => format!("{}  {reason}", "not checked".yellow()),
         Outcome::NotReached { reason } => format!("{}  {reason}", "not reached".dimmed()),
     }
 }
@@ -73,7 +73,7 @@ pub fn line(outcome: &Outcome) -> String {
 /// What comes next, where, and what to read; `None` when no TODO is open. What is wrong comes before what is open.
 pub fn next_todo(verdict: &Verdict) -> Option<String> {
     let (milestone, place) = verdict.next_todo()?;
-    if let Some(MilestoneResult { id, state: MilestoneState::Wrong { text }, .. }) = verdict.first_undone() {
+    if let Some(MilestoneResult { id, state: MilestoneState::Wrong { text, .. }, .. }) = verdict.first_undone() {
         return wrong_todo(verdict, id, text);
     }
     let known = crate::step(verdict.step)?.milestones.iter().find(|known| known.id == milestone.id)?;
@@ -151,7 +151,7 @@ mod tests {
                 (Part::Correct, correct),
                 (Part::RaceFree, later()),
                 (Part::Structure, later()),
-                (Part::Resources, Outcome::NotChecked { reason: "no ptxas".to_string() }),
+                (Part::Resources, Outcome::not_checked("no ptxas")),
                 (Part::Fast, Outcome::Passed { detail: "1.00 times".to_string() }),
             ],
             milestones: ids
@@ -169,11 +169,9 @@ mod tests {
     #[test]
     fn a_failed_verdict() {
         colored::control::set_override(false);
-        let failed = Outcome::Failed {
-            title: "row 5 of D was never written".to_string(),
-            text: "row 5 of D was never written.\n  D[5][0]: expected 1, found never written\n".to_string(),
-        };
-        let wrong = MilestoneState::Wrong { text: String::new() };
+        let text = "row 5 of D was never written.\n  D[5][0]: expected 1, found never written\n".to_string();
+        let failed = Outcome::failed("row 5 of D was never written", text);
+        let wrong = MilestoneState::from(crate::told::Told::default());
         expect![[r#"
             step 1: one tile
               correct    FAILED       row 5 of D was never written

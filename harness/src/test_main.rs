@@ -175,10 +175,10 @@ fn todo(verdict: &Verdict, id: &str, chosen: &[String]) -> Result<Completion, Fa
             Err(report::next_todo(verdict).unwrap_or_else(|| format!("TODO {id} is open")).into())
         }
         MilestoneState::Open { place, .. } => waits(verdict, &format!("open, {place}"), chosen),
-        MilestoneState::Wrong { text } if first == Some(id) => {
+        MilestoneState::Wrong { text, .. } if first == Some(id) => {
             Err(report::wrong_todo(verdict, id, text).unwrap_or_else(|| report::paint(text)).into())
         }
-        MilestoneState::Wrong { text } if first.is_none() => Err(match verdict.part_that_says(text) {
+        MilestoneState::Wrong { text, .. } if first.is_none() => Err(match verdict.part_that_says(text) {
             Some(part) => format!("not so: {}; `{part}` says why", milestone.title).into(),
             None => report::wrong_todo(verdict, id, text).unwrap_or_else(|| report::paint(text)).into(),
         }),
@@ -191,7 +191,7 @@ fn outcome(verdict: &Verdict, part: Part, chosen: &[String]) -> Result<Completio
     match verdict.part(part) {
         Outcome::Passed { .. } => Ok(Completion::Completed),
         Outcome::Failed { text, .. } => Err(report::paint(text).into()),
-        Outcome::NotChecked { reason } => Ok(Completion::ignored_with(format!("not checked: {reason}"))),
+        Outcome::NotChecked { reason, .. } => Ok(Completion::ignored_with(format!("not checked: {reason}"))),
         Outcome::NotReached { reason } => waits(verdict, reason, chosen),
     }
 }

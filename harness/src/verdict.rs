@@ -1,6 +1,7 @@
 //! What the judge found: five parts, the milestones, the points.
 
-use crate::source::{Ending, Place};
+use crate::source::{Ending, Place, Unbuilt};
+use crate::told::{Says, Told};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -57,11 +58,16 @@ pub enum Outcome {
         title: String,
         /// The explanation, for a human, without colour.
         text: String,
+        /// What it says.
+        says: Says,
     },
     /// It could not be looked at here.
     NotChecked {
         /// Why, and what to do about it.
         reason: String,
+        /// The assembler was ended before it came to its end: the text's doing, or that of a machine that is busy.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        late: bool,
     },
     /// Something else comes first.
     NotReached {
@@ -71,6 +77,17 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// It does not hold: what is wrong in one sentence, and the explanation.
+    pub fn failed(title: impl Into<String>, told: impl Into<Told>) -> Outcome {
+        let Told { text, says } = told.into();
+        Outcome::Failed { title: title.into(), text, says }
+    }
+
+    /// It could not be looked at here, for this.
+    pub fn not_checked(reason: impl Into<String>) -> Outcome {
+        Outcome::NotChecked { reason: reason.into(), late: false }
+    }
+
     /// Whether it is [`Outcome::Passed`].
     pub fn passed(&self) -> bool {
         matches!(self, Outcome::Passed { .. })
@@ -115,6 +132,8 @@ pub enum MilestoneState {
     Wrong {
         /// What.
         text: String,
+        /// What that says.
+        says: Says,
     },
     /// The run did not come so far.
     NotReached {
@@ -138,7 +157,7 @@ pub struct Verdict {
     /// The milestones, in order.
     pub milestones: Vec<MilestoneResult>,
     /// Why there is no kernel to judge, if so.
-    pub build_failure: Option<String>,
+    pub build_failure: Option<Unbuilt>,
     /// How it came to that, where a program was ended or its answer is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ending: Option<Ending>,
@@ -151,6 +170,13 @@ pub struct Verdict {
     pub max_points: u32,
     /// Wall-clock seconds of the judging.
     pub seconds: f64,
+}
+
+/// That a run shows something else.
+impl From<Told> for MilestoneState {
+    fn from(Told { text, says }: Told) -> MilestoneState {
+        MilestoneState::Wrong { text, says }
+    }
 }
 
 impl MilestoneState {

@@ -115,7 +115,7 @@ fn nothing_is_astray_in_a_right_kernel() {
 fn said(name: &'static str, milestone: &str) -> [String; 2] {
     let verdict = judged(name, 0);
     let Outcome::Failed { text, .. } = verdict.part(Part::Correct) else { panic!("`{name}`: correct should fail") };
-    let MilestoneState::Wrong { text: of_milestone } = state(&verdict, milestone) else {
+    let MilestoneState::Wrong { text: of_milestone, .. } = state(&verdict, milestone) else {
         panic!("`{name}`: {:?}", state(&verdict, milestone));
     };
     [text.clone(), of_milestone.clone()]

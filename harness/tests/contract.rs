@@ -47,7 +47,7 @@ fn refused(number: u8, problem: Problem, sms: u32, title: &str) {
     let asked = Step { observed, sizes: &[], cases: &[], timed: problem, ..*step(number).expect("the step exists") };
     let verdict = judge(&asked, &InProcess(*kernel), &JudgeOptions { sms, ..JudgeOptions::default() });
     assert!(verdict.build_failure.is_some() && verdict.points == 0.0, "{verdict:?}");
-    let Outcome::Failed { title: found, text } = verdict.part(Part::Correct) else { panic!("{verdict:?}") };
+    let Outcome::Failed { title: found, text, .. } = verdict.part(Part::Correct) else { panic!("{verdict:?}") };
     assert_eq!(found, title);
     let line = text.lines().find(|line| line.contains(&format!("--> solutions/src/step{number:02}.rs:")));
     assert!(line.is_some(), "it names the line:\n{text}");
@@ -78,7 +78,7 @@ fn rows_that_do_not_begin_on_16_bytes_are_not_launched() {
     let observed = Case { problem, sms: None };
     let asked = Step { observed, sizes: &[], cases: &[], timed: problem, ..*step(3).expect("step 3 exists") };
     let verdict = judge(&asked, &InProcess(edited::kernel("careless_3")), &JudgeOptions::default());
-    let Outcome::Failed { title, text } = verdict.part(Part::Correct) else { panic!("{verdict:?}") };
+    let Outcome::Failed { title, text, .. } = verdict.part(Part::Correct) else { panic!("{verdict:?}") };
     assert_eq!(title, "rows of D have 264 bytes, which is no multiple of 16", "{text}");
     assert!(text.contains("try: Pad D to a multiple of 8 columns."), "{text}");
 }

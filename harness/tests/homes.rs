@@ -16,7 +16,7 @@ fn what_breaks_a_run_off_is_shown_at_its_own_todo() {
     for name in ["round_as_parity_2", "round_as_parity_begun_2"] {
         let verdict = judged(name);
         let whole = report::render(&verdict);
-        let MilestoneState::Wrong { text } = state(&verdict, "2.4") else { panic!("`{name}`:\n{whole}") };
+        let MilestoneState::Wrong { text, .. } = state(&verdict, "2.4") else { panic!("`{name}`:\n{whole}") };
         assert!(text.contains("mbarrier-parity") && text.contains("k.wait(mma_done, round);"), "`{name}`:\n{text}");
         for id in ["2.1", "2.2", "2.3"] {
             assert!(!matches!(state(&verdict, id), MilestoneState::Wrong { .. }), "`{name}`, {id}:\n{whole}");

@@ -227,7 +227,7 @@ fn alloc_under_one_lane_in_ptx() {
 fn an_element_wise_copy_is_right_but_slow() {
     let verdict = judge(step(1).expect("step 1 exists"), &InProcess(tile::<ONE_ELEMENT>), &JudgeOptions::default());
     assert!(verdict.part(Part::Correct).passed(), "{}", harness::report::render(&verdict));
-    let Outcome::Failed { title, text } = verdict.part(Part::Fast) else {
+    let Outcome::Failed { title, text, .. } = verdict.part(Part::Fast) else {
         panic!("{}", harness::report::render(&verdict))
     };
     let times: f64 = title.split(' ').find_map(|word| word.parse().ok()).unwrap_or_default();

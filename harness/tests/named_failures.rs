@@ -24,7 +24,7 @@ fn judged(number: u8, name: &str, cases: bool) -> Verdict {
 #[track_caller]
 fn named(number: u8, name: &str, title: &[&str]) {
     let verdict = judged(number, name, true);
-    let Outcome::Failed { title: found, text } = verdict.part(Part::Correct) else {
+    let Outcome::Failed { title: found, text, .. } = verdict.part(Part::Correct) else {
         panic!("`{name}`: correct should fail:\n{}", report::render(&verdict));
     };
     let missing: Vec<&&str> = title.iter().filter(|words| !found.contains(**words)).collect();
@@ -53,7 +53,7 @@ fn the_last_k_tile_left_out() {
     named(2, "last_k_2", &[&missing(511)]);
     // The milestone says what its tile shows of it.
     let milestones = judged(2, "last_k_2", true).milestones;
-    let MilestoneState::Wrong { text } = &milestones[0].state else { panic!("{:?}", milestones[0]) };
+    let MilestoneState::Wrong { text, .. } = &milestones[0].state else { panic!("{:?}", milestones[0]) };
     let shows = "the tile of A in shared memory holds columns 384 to 447 at the end; the last round is that of columns 448 to 511";
     assert!(text.contains(shows), "{text}");
     named(4, "last_k_4", &[&missing(511)]);

@@ -77,14 +77,14 @@ fn times(own: f64) -> Timed {
 
 fn failed(verdict: &Verdict, part: Part) -> (&str, &str) {
     match verdict.part(part) {
-        Outcome::Failed { title, text } => (title, text),
+        Outcome::Failed { title, text, .. } => (title, text),
         other => panic!("{part}: {other:?}"),
     }
 }
 
 fn not_checked(verdict: &Verdict, part: Part) -> &str {
     match verdict.part(part) {
-        Outcome::NotChecked { reason } => reason,
+        Outcome::NotChecked { reason, .. } => reason,
         other => panic!("{part}: {other:?}"),
     }
 }

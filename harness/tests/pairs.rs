@@ -14,7 +14,7 @@ fn judged(name: &'static str) -> Verdict {
 #[track_caller]
 fn failure(verdict: &Verdict, part: Part) -> (&str, &str) {
     match verdict.part(part) {
-        Outcome::Failed { title, text } => (title, text),
+        Outcome::Failed { title, text, .. } => (title, text),
         _ => panic!("{part} should fail:\n{}", report::render(verdict)),
     }
 }
@@ -23,7 +23,7 @@ fn failure(verdict: &Verdict, part: Part) -> (&str, &str) {
 #[track_caller]
 fn wrong<'a>(verdict: &'a Verdict, id: &str) -> &'a str {
     match state(verdict, id) {
-        MilestoneState::Wrong { text } => text,
+        MilestoneState::Wrong { text, .. } => text,
         other => panic!("{id} should be wrong, and is {other:?}:\n{}", report::render(verdict)),
     }
 }

@@ -39,7 +39,7 @@ fn line_of(text: &str) -> u32 {
 
 fn failure(verdict: &Verdict) -> (&str, &str) {
     match verdict.part(Part::Correct) {
-        Outcome::Failed { title, text } => (title, text),
+        Outcome::Failed { title, text, .. } => (title, text),
         other => panic!("correct is {other:?}"),
     }
 }

@@ -2,7 +2,10 @@
 
 use expect_test::{Expect, expect};
 use harness::workbook::{self, Workspace};
-use harness::{BuildErrorAt, Built, MilestoneResult, MilestoneState, OpenTodo, Outcome, Part, Place, Verdict, ptxas};
+use harness::{
+    BuildErrorAt, Built, Cause, MilestoneResult, MilestoneState, OpenTodo, Outcome, Part, Place, Told, Unbuilt,
+    Verdict, ptxas,
+};
 use ptx::{Region, RegionKind, Space};
 use std::fs;
 use std::path::Path;
@@ -364,10 +367,10 @@ fn ok() -> Outcome {
     Outcome::Passed { detail: "all of it".to_string() }
 }
 fn failed() -> Outcome {
-    Outcome::Failed { title: "something".to_string(), text: "an explanation".to_string() }
+    Outcome::failed("something", "an explanation".to_string())
 }
 fn unchecked() -> Outcome {
-    Outcome::NotChecked { reason: "no ptxas".to_string() }
+    Outcome::not_checked("no ptxas")
 }
 fn not_reached() -> Outcome {
     Outcome::NotReached { reason: "correct comes first".to_string() }
@@ -377,9 +380,10 @@ fn not_reached() -> Outcome {
 fn progress_in_a_line() {
     let done = || MilestoneState::Done;
     let open = MilestoneState::Open { place: place(61), there: false };
-    let wrong = MilestoneState::Wrong { text: "a fence is missing".to_string() };
+    let wrong = Told::from("a fence is missing".to_string()).into();
     let mut refused = verdict([failed, not_reached, not_reached, not_reached, not_reached], vec![]);
-    refused.build_failure = Some("steps/step01/src/kernel.rs:44: column 70 of a tile of 64\nand more".to_string());
+    let refusal = "steps/step01/src/kernel.rs:44: column 70 of a tile of 64\nand more";
+    refused.build_failure = Some(Unbuilt::new(Cause::Refused, refusal));
     let verdicts = [
         verdict([ok; 5], vec![done(), done()]),
         verdict([failed, not_reached, not_reached, not_reached, not_reached], vec![done(), open, done()]),
@@ -387,7 +391,7 @@ fn progress_in_a_line() {
         verdict([ok, ok, ok, unchecked, ok], vec![done(), done()]),
         refused,
     ];
-    let wrong = || MilestoneState::Wrong { text: "error: a fence is missing\n --> kernel.rs:61\n".to_string() };
+    let wrong = || Told::from("error: a fence is missing\n --> kernel.rs:61\n".to_string()).into();
     let open = MilestoneState::Open { place: place(70), there: false };
     let verdicts = verdicts.into_iter().chain([verdict([not_reached; 5], vec![done(), wrong(), done(), open])]);
     let verdicts: Vec<Verdict> = verdicts.collect();

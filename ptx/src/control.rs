@@ -38,14 +38,7 @@ impl<L: Level> Scope<L> {
         let result = body(&mut self.same(), round);
         with_at(place, |s| {
             let Some((round, again, end)) = begun else { return };
-            let name = s.name(round);
-            s.instruction(format!("add.u32 {name}, {name}, 1"));
-            let more: Pred = s.binary("setp.lt.u32", Value::of(round), count);
-            let more = s.name(more);
-            s.instruction(format!("@{more} bra {again}"));
-            s.label(&end);
-            s.close();
-            s.close_repeat();
+            next_round(s, (round, 1), count, &again, &end);
         });
         result
     }
@@ -189,6 +182,18 @@ fn balanced(text: &str) -> bool {
         }
     }
     open.is_empty()
+}
+
+/// The end of a loop: its counter grows by a step, and the body runs again while it is below the limit.
+pub(crate) fn next_round(s: &mut State, (counter, step): (U32, u32), limit: Value, again: &str, end: &str) {
+    let name = s.name(counter);
+    s.instruction(format!("add.u32 {name}, {name}, {step}"));
+    let more: Pred = s.binary("setp.lt.u32", Value::of(counter), limit);
+    let more = s.name(more);
+    s.instruction(format!("@{more} bra {again}"));
+    s.label(end);
+    s.close();
+    s.close_repeat();
 }
 
 fn mov<R: Register>(s: &mut State, register: R, value: Value) {

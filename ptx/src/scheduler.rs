@@ -1,5 +1,6 @@
 //! Which tiles of D a persistent CTA or cluster computes, and in which order.
 
+use crate::control::next_round;
 use crate::kernel::Place;
 use crate::level::Level;
 use crate::register::{Operand, Pred, U32, Value, dummy};
@@ -121,14 +122,7 @@ impl TileScheduler {
         let result = body(&mut scope.same(), row, column);
         with_at(place, |s| {
             let Some((tile, _, _, tiles, again, end)) = begun else { return };
-            let name = s.name(tile);
-            s.instruction(format!("add.u32 {name}, {name}, {}", self.workers));
-            let more: Pred = s.binary("setp.lt.u32", Value::of(tile), Value::Unsigned(tiles));
-            let more = s.name(more);
-            s.instruction(format!("@{more} bra {again}"));
-            s.label(&end);
-            s.close();
-            s.close_repeat();
+            next_round(s, (tile, self.workers), Value::Unsigned(tiles), &again, &end);
         });
         result
     }

@@ -113,7 +113,7 @@ fn texts(verdict: &Verdict) -> Vec<String> {
         _ => None,
     });
     let milestones = verdict.milestones.iter().filter_map(|milestone| match &milestone.state {
-        MilestoneState::Wrong { text } => Some(text.clone()),
+        MilestoneState::Wrong { text, .. } => Some(text.clone()),
         _ => None,
     });
     [report::render(verdict)].into_iter().chain(parts).chain(milestones).collect()

@@ -4,7 +4,7 @@ mod buffer;
 pub(crate) mod param;
 
 pub use buffer::{Buffer, Content, Distribution, NumberType, Random};
-pub use param::{Block, Field, Param};
+pub use param::{Block, Field, Param, ParamValue};
 
 use serde::{Deserialize, Serialize};
 

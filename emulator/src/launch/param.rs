@@ -59,6 +59,29 @@ pub enum Param {
     Struct(Block),
 }
 
+/// What a parameter is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ParamValue<'a> {
+    /// These bytes, wherever buffers lie.
+    Bytes(Vec<u8>),
+    /// The address of a byte of a buffer.
+    Pointer {
+        /// Index into [`super::Launch::buffers`].
+        buffer: usize,
+        /// Byte in it.
+        offset: u64,
+    },
+    /// A tensor map over a buffer.
+    TensorMap {
+        /// Index into [`super::Launch::buffers`].
+        buffer: usize,
+        /// The map.
+        map: &'a TensorMap,
+    },
+    /// Values at byte offsets.
+    Struct(&'a Block),
+}
+
 /// A block of bytes with values at byte offsets: what a recorded launch is made of. Zero where nothing is placed; a later
 /// field goes over an earlier one, so that pointers and tensor maps can be placed over the recorded bytes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -112,7 +135,25 @@ impl Param {
             }
             Ok(extent.base + offset)
         };
-        Ok(match self {
+        Ok(match self.value() {
+            ParamValue::Bytes(bytes) => bytes,
+            ParamValue::Pointer { buffer, offset } => {
+                address(buffer, offset, "pointer", "offset")?.to_le_bytes().to_vec()
+            }
+            ParamValue::TensorMap { buffer, map } => {
+                let at = |field: String| format!("{path}.tensor_map.map.{field}");
+                map.check().map_err(|(field, why)| (at(field), format!("is no tensor map: {why}")))?;
+                let address = address(buffer, map.address, "tensor_map", "map.address")?;
+                let object = TensorMap { address, ..map.clone() }.encode();
+                object.map_err(|why| (at("address".into()), format!("is no tensor map: {why}")))?.to_vec()
+            }
+            ParamValue::Struct(block) => block.bytes(&format!("{path}.struct"), buffers)?,
+        })
+    }
+
+    /// Its bytes, if it depends on no buffer: numbers with their lowest byte first.
+    pub fn value(&self) -> ParamValue<'_> {
+        ParamValue::Bytes(match self {
             Param::U8(v) => vec![*v],
             Param::I8(v) => v.to_le_bytes().to_vec(),
             Param::U16(v) => v.to_le_bytes().to_vec(),
@@ -126,15 +167,9 @@ impl Param {
             Param::F32(v) => v.to_le_bytes().to_vec(),
             Param::F64(v) => v.to_le_bytes().to_vec(),
             Param::Bytes(bytes) => bytes.clone(),
-            Param::Pointer { buffer, offset } => address(*buffer, *offset, "pointer", "offset")?.to_le_bytes().to_vec(),
-            Param::TensorMap { buffer, map } => {
-                let at = |field: String| format!("{path}.tensor_map.map.{field}");
-                map.check().map_err(|(field, why)| (at(field), format!("is no tensor map: {why}")))?;
-                let address = address(*buffer, map.address, "tensor_map", "map.address")?;
-                let object = TensorMap { address, ..map.clone() }.encode();
-                object.map_err(|why| (at("address".into()), format!("is no tensor map: {why}")))?.to_vec()
-            }
-            Param::Struct(block) => block.bytes(&format!("{path}.struct"), buffers)?,
+            Param::Pointer { buffer, offset } => return ParamValue::Pointer { buffer: *buffer, offset: *offset },
+            Param::TensorMap { buffer, map } => return ParamValue::TensorMap { buffer: *buffer, map },
+            Param::Struct(block) => return ParamValue::Struct(block),
         })
     }
 }

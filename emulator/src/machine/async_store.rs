@@ -83,16 +83,7 @@ impl Cluster<'_> {
                 read: true,
                 done: false,
             };
-            let n = match self.free_copies.pop() {
-                Some(n) => {
-                    self.copies[n] = copy;
-                    n
-                }
-                None => {
-                    self.copies.push(copy);
-                    self.copies.len() - 1
-                }
-            };
+            let n = self.begin_copy(copy);
             let done = self.warps[w].fragments[f].ready_at + self.costs.shared_load + self.jitter(2000);
             self.push_event(done, Pending::CopyDone(n));
         }

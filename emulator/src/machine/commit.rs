@@ -1,8 +1,8 @@
 //! `tcgen05.commit`: an arrival when all MMAs of a thread are complete.
 
 use super::cluster::{Cluster, Stop};
+use super::issuer::Group;
 use super::mbarrier_ops::Arrival;
-use super::mma::Group;
 use super::registers::lanes;
 use super::state::{ActorKind, At, Commit, Pending, Slot, Span};
 use super::warp::Queue;

@@ -17,6 +17,20 @@ use crate::tensor_map::Swizzle;
 use std::ops::Range;
 
 impl Cluster<'_> {
+    /// A copy is on its way, at the place of one that is over if there is one: its index.
+    pub fn begin_copy(&mut self, copy: Copy) -> usize {
+        match self.free_copies.pop() {
+            Some(n) => {
+                self.copies[n] = copy;
+                n
+            }
+            None => {
+                self.copies.push(copy);
+                self.copies.len() - 1
+            }
+        }
+    }
+
     /// A copy reads its source.
     pub fn copy_read(&mut self, n: usize) {
         self.copies[n].blank = !self.options.timing_only && self.is_blank() && self.moves_nothing(&self.copies[n]);

@@ -122,15 +122,18 @@ fn is_at(d: &Diagnostic, place: &Place) -> bool {
 
 /// The one names an arrival of threads further down than the load that the other names.
 fn arrives_behind(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
-    let loads = other.labels.iter().filter(|label| statements.are(&label.place, Does::Reads));
-    let Some(load) = loads.map(|label| label.place.line).min() else { return false };
-    one.labels.iter().any(|label| label.place.line > load && statements.are(&label.place, Does::Arrives))
+    let behind = |arrival: &Place| {
+        let mut loads = other.labels.iter().filter(|label| statements.are(&label.place, Does::Reads));
+        loads.any(|load| statements.behind(arrival, &load.place))
+    };
+    one.labels.iter().any(|label| statements.are(&label.place, Does::Arrives) && behind(&label.place))
 }
 
 /// The one is of a store further down than the first place of the other.
 fn stores_behind(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
-    let load = other.labels.first().map_or(u32::MAX, |label| label.place.line);
-    one.labels.iter().any(|label| label.place.line > load && statements.are(&label.place, Does::Stores))
+    let Some(load) = other.labels.first() else { return false };
+    let behind = |place: &Place| statements.are(place, Does::Stores) && statements.behind(place, &load.place);
+    one.labels.iter().any(|label| behind(&label.place))
 }
 
 fn shares_a_line(one: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
@@ -427,5 +430,35 @@ mod tests {
                 findings.list.iter().map(|d| (d.labels[0].place.line, d.severity)).collect();
             assert_eq!(left, [(10, Severity::Finding), (20, Severity::Error)]);
         }
+    }
+
+    /// Which of two comes further down is asked of the kernel, and not of the text: there a function stands where it was written.
+    #[test]
+    fn what_a_function_does_is_behind_what_stands_before_its_call() {
+        let program = crate::load(
+            ".version 8.8\n.target sm_100a\n.address_size 64\n\
+             .func arrives(.param .b32 bar) {\n.reg .b32 %r0;\n.reg .b64 %d0;\nld.param.b32 %r0, [bar];\n\
+             mbarrier.arrive.shared.b64 %d0, [%r0];\nret;\n}\n\
+             .entry kernel() {\n.reg .b32 %r<4>;\n.param .b32 bar;\n\
+             st.shared.b32 [%r3], %r2;\ntcgen05.ld.sync.aligned.32x32b.x1.b32 {%r1}, [%r0];\nst.param.b32 [bar], %r2;\ncall arrives, (bar);\n\
+             st.shared.b32 [%r2], %r1;\nret;\n}\n",
+        )
+        .expect("it loads");
+        let kernel = &program.kernels[0];
+        let place = |text: &str| kernel.sites.iter().find(|place| place.text.contains(text)).expect("it is there");
+        let first = |of: [(&'static str, &str); 2]| {
+            let mut findings = Findings::default();
+            for (code, text) in of {
+                let mut finding = finding(code, 0);
+                finding.labels[0].place = place(text).clone();
+                findings.add(finding);
+            }
+            let (told, _) = findings.finish(&Statements::of(&kernel.code, &kernel.sites));
+            told[0].code
+        };
+        assert!(place("mbarrier.arrive").line < place("tcgen05.ld").line, "the text has them the other way round");
+        assert_eq!(first([("hang", "mbarrier.arrive"), ("mma-not-awaited", "tcgen05.ld")]), "mma-not-awaited");
+        assert_eq!(first([("race-shared", "[%r2], %r1"), ("mma-not-awaited", "tcgen05.ld")]), "mma-not-awaited");
+        assert_eq!(first([("race-shared", "[%r3]"), ("mma-not-awaited", "tcgen05.ld")]), "race-shared", "it is before");
     }
 }

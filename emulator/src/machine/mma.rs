@@ -1,7 +1,6 @@
 //! `tcgen05.mma`: issue, the tensor core's work, completion.
 
 use super::boxes::Laid;
-use super::cells::Use;
 use super::cluster::{Cluster, Stop};
 use super::collector::A;
 use super::depths::Multiplied;
@@ -9,21 +8,21 @@ use super::footprints::footprint;
 use super::formats::Format;
 use super::instruction_descriptor::Accumulator;
 use super::issued::Recent;
+use super::issuer::Group;
 use super::mma_operands::Checked;
 use super::operand::Operand;
 use super::ready::Ready;
 use super::registers::lanes;
 use super::scale_factors::ScaleFactors;
-use super::state::{ActorKind, At, Pending, Race, RaceMemory, Span};
-use super::tensor::{CELL, COLUMNS, Halves, InstructionDescriptor, Layout, SharedDescriptor};
+use super::state::{At, Pending, Span};
+use super::tensor::{COLUMNS, Halves, InstructionDescriptor, Layout, SharedDescriptor};
 use super::warp::Queue;
-use crate::diagnostic::Severity;
-use crate::order::{Access, BLOCK, Conflict, Footprint, GRANULE, Reason, Rows, Stamp, Views};
+use crate::order::Stamp;
 use crate::program::kind::Kind;
 use crate::program::op::{Address, MmaA, MmaOp};
 use crate::program::tensor_core::Collector;
 use crate::report::{Actor, EventKind, Mma, OperandRead};
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
 /// Where an MMA reads A.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,9 +31,6 @@ pub enum Source {
     /// A column of tensor memory.
     Tensor(u32),
 }
-
-/// Ranks of the CTAs that take part: one, or the even and the odd one of a pair.
-pub type Group = SmallVec<[usize; 2]>;
 
 /// An MMA on its way.
 #[derive(Debug)]
@@ -139,53 +135,6 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// The CTAs of a `cta_group`, by rank. A pair's instructions are issued in its even CTA.
-    pub fn group(&mut self, at: At, pair: bool, what: &str) -> Result<Group, Stop> {
-        let cta = self.warps[at.w].cta;
-        if !pair {
-            return Ok(smallvec![cta]);
-        }
-        if cta % 2 == 1 || cta + 1 >= self.ctas.len() {
-            let why = if cta % 2 == 1 {
-                format!("this is CTA {cta} of its cluster, the odd one of its pair")
-            } else {
-                format!("the cluster has {} CTAs, so that CTA {cta} has no peer", self.ctas.len())
-            };
-            return Err(Some(Box::new(self.problem(
-                "pair-leader",
-                at.site,
-                format!("{what} with cta_group::2 is issued where it must not be: {why}"),
-                "One thread issues an instruction of a CTA pair, for both CTAs (PTX ISA 9.7.16.5). The ISA does not say in which of the two; in \
-                 the libraries' kernels it is the even one, and what the odd one's would do is not modelled.",
-                "Let only the CTA of even rank issue it, in a cluster of an even number of CTAs.".into(),
-            ))));
-        }
-        Ok(smallvec![cta, cta + 1])
-    }
-
-    /// An instruction that one thread issues for all is executed by several lanes.
-    pub fn many_lanes(&mut self, w: usize, mask: u32, site: u32, what: &str, effect: &str) {
-        if self.warps[w].multi_lane_sites.contains(&site) {
-            return;
-        }
-        let first = self.warps[w].multi_lane_sites.is_empty();
-        self.warps[w].multi_lane_sites.push(site);
-        if !first {
-            return;
-        }
-        let n = mask.count_ones();
-        let mut diagnostic = self.problem(
-            "issued-by-many-lanes",
-            site,
-            format!("{n} lanes of {} each issue this {what}: {effect}", self.warp_name(w)),
-            "One thread issues tcgen05.mma, tcgen05.cp or tcgen05.commit for all; each further thread starts the \
-             operation once more (PTX ISA 9.7.16.5).",
-            "Let one elected lane execute it (elect.sync).".into(),
-        );
-        diagnostic.severity = Severity::Finding;
-        self.findings.add(diagnostic);
-    }
-
     fn issue_mma(&mut self, at: At, lane: usize, group: &[usize], inputs: Inputs) -> Result<(), Stop> {
         let At { w, f, site, .. } = at;
         let Checked { descriptor: i, a, b, lane: first_lane, column, factors } =
@@ -211,15 +160,7 @@ impl Cluster<'_> {
             }
         }
 
-        let key = (w, lane);
-        if !self.mma_queues.contains_key(&key) {
-            let actor = self.actor(ActorKind::Mmas { warp: w as u32, lane: lane as u32 });
-            self.mma_queues.insert(key, Queue::of(actor));
-        }
-        let Some(queue) = self.mma_queues.get_mut(&key) else { return Ok(()) };
-        queue.epoch += 1;
-        let Queue { actor, epoch, busy_until } = *queue;
-        self.warps[w].views.after.raise(actor, epoch);
+        let Queue { actor, epoch, busy_until } = self.queued(w, lane);
         let stamp = Stamp::asynchronous(actor, epoch, site, self.index);
         self.mma_reaches(w, group, (actor, epoch), site);
 
@@ -303,7 +244,7 @@ impl Cluster<'_> {
             // It works with what copies of its thread bring to tensor memory.
             latest = latest.max(busy_until);
         }
-        if let Some(queue) = self.mma_queues.get_mut(&key) {
+        if let Some(queue) = self.mma_queues.get_mut(&(w, lane)) {
             queue.busy_until = latest;
         }
         let mut parts = reads.into_iter();
@@ -385,94 +326,6 @@ impl Cluster<'_> {
         }
         self.push_event(latest, Pending::MmaDone(n));
         Ok(())
-    }
-
-    /// MMAs run in the order of their issue where they have accumulator, shape and kind in common; where others overlap, the first must
-    /// have been waited for.
-    fn accumulators_apart(&mut self, new: &Recent) {
-        let Some(old) = self.issued.aliased(new) else { return };
-        if self.options.timing_only || old.stamp.epoch <= self.warps[new.warp].views.heard(old.stamp.actor) {
-            return;
-        }
-        let name = self.tensor_name(new.d.0.max(old.d.0));
-        let (column, m, n) = old.d;
-        let (title, first, help) = if old.d == new.d {
-            let [before, now] = [old.kind, new.kind].map(|kind| kind.name());
-            (
-                format!("MMAs of {before} and {now} write {name}, and nothing orders the two"),
-                format!("this MMA of {before} writes it before"),
-                "Wait for the commit of the first, or let one kind of MMA compute all of an accumulator.",
-            )
-        } else {
-            (
-                format!("two MMAs write {name} as parts of different accumulators, and nothing orders the two"),
-                format!("this MMA writes an accumulator of {m} × {n} at column {column}"),
-                "Keep accumulators apart (with FP32, N columns each), or wait for the commit of the first.",
-            )
-        };
-        let rule = "MMAs run in the order of their issue if they have the same accumulator, shape and kind (PTX ISA 9.7.16.6.2).";
-        let mut diagnostic = self.problem("race-tensor", new.stamp.site, title, rule, help.into());
-        diagnostic.severity = Severity::Finding;
-        diagnostic.labels.push(self.label(old.stamp.site, first));
-        self.findings.add(diagnostic);
-    }
-
-    /// Checks an MMA's access to an operand in shared memory against earlier ones.
-    pub fn touch_operand(&mut self, views: &Views, c: usize, footprint: &Footprint, base: u64, stamp: Stamp) {
-        let access = Access::new(stamp, views);
-        let shadow = &mut self.ctas[c].shared_shadow;
-        if shadow.touch_all(footprint.areas(base), &access, false) {
-            return;
-        }
-        // Each granule may have been written by somebody else.
-        let single =
-            |(block, granules)| (0..64).map(move |n| (block, granules & 1 << n)).filter(|&(_, granule)| granule != 0);
-        let granules = footprint.from(base).flat_map(single);
-        let conflicts: Vec<(u64, Conflict)> = granules
-            .filter_map(|(block, granule)| Some((block, granule, shadow.read_mask(block, granule, &access)?)))
-            .map(|(block, granule, conflict)| (block * BLOCK + u64::from(granule.trailing_zeros()) * GRANULE, conflict))
-            .collect();
-        for (at, conflict) in conflicts {
-            // Of what cp.async wrote, a missing fence is no more than noted: that must not hide a store beside it.
-            let copied = |first: &Stamp| matches!(self.kind(*first), Some(ActorKind::AsyncCopies(_)));
-            let noted = conflict.reason == Reason::NotFenced && copied(&conflict.first);
-            let shadow = &self.ctas[c].shared_shadow;
-            let stored =
-                if noted { shadow.conflict_with(at, GRANULE, &access, false, &|first| !copied(first)) } else { None };
-            for conflict in [Some(conflict), stored].into_iter().flatten() {
-                self.race(Race::new(RaceMemory::Shared(c), conflict, stamp));
-            }
-        }
-    }
-
-    /// Checks an MMA's access to columns of tensor memory against earlier ones.
-    pub fn touch_tensor(
-        &mut self,
-        w: usize,
-        c: usize,
-        (column, columns): (u32, u32),
-        halves: Halves,
-        stamp: Stamp,
-        writes: bool,
-    ) {
-        let len = u64::from(columns) * CELL;
-        let access = Access { proxyless: true, ..Access::new(stamp, &self.warps[w].views) };
-        let quarters = Rows { first: u64::from(column) * CELL, bytes: len, count: 4, pitch: u64::from(COLUMNS) * CELL };
-        if self.ctas[c].shadows(halves).all(|shadow| shadow.touch_rows(quarters, &access, writes)) {
-            return;
-        }
-        for quarter in 0..4 {
-            let at = u64::from(quarter * COLUMNS + column) * CELL;
-            let Some(race) = self.touch_cells(w, c, at, len, halves, Use::of(stamp, writes)) else { continue };
-            let conflict = race.conflict;
-            let lane = quarter * 32 + if halves == Halves::Upper { 16 } else { 0 };
-            let unwritten = !self.ctas[c].tensor.get(lane, (conflict.byte / CELL) as u32 % COLUMNS).1;
-            let passed = match self.actors.get(conflict.first.actor as usize) {
-                Some(ActorKind::TensorLoads(r)) => self.warps.get(*r as usize).map(|w| w.passed.clone()),
-                _ => None,
-            };
-            self.race(Race { passed: passed.unwrap_or_default(), unwritten, ..race });
-        }
     }
 
     /// Why the result of an MMA would be undefined, if it is.

@@ -32,15 +32,38 @@ pub struct Statements<'a> {
     sites: &'a [Place],
     /// By line and column of the PTX text.
     known: OnceCell<FxHashMap<(u32, u32), Does>>,
+    /// The same way: the first and the last instruction. A statement of a device function has some for each call.
+    order: OnceCell<FxHashMap<(u32, u32), (usize, usize)>>,
 }
 
 impl<'a> Statements<'a> {
     pub fn of(code: &'a [Inst], sites: &'a [Place]) -> Statements<'a> {
-        Statements { code, sites, known: OnceCell::new() }
+        Statements { code, sites, ..Statements::default() }
     }
 
     pub fn are(&self, place: &Place, what: Does) -> bool {
         self.known.get_or_init(|| self.all()).get(&(place.line, place.column)) == Some(&what)
+    }
+
+    /// Whether one place stands further down than another: in the kernel, with the bodies of functions in place of their calls.
+    pub fn behind(&self, one: &Place, other: &Place) -> bool {
+        let order = self.order.get_or_init(|| self.in_order());
+        let of = |place: &Place| order.get(&(place.line, place.column));
+        matches!((of(one), of(other)), (Some((_, last)), Some((first, _))) if last > first)
+    }
+
+    fn at(&self, inst: &Inst) -> Option<(u32, u32)> {
+        self.sites.get(inst.site as usize).map(|place| (place.line, place.column))
+    }
+
+    fn in_order(&self) -> FxHashMap<(u32, u32), (usize, usize)> {
+        let mut order = FxHashMap::default();
+        for (n, inst) in self.code.iter().enumerate() {
+            if let Some(at) = self.at(inst) {
+                order.entry(at).or_insert((n, n)).1 = n;
+            }
+        }
+        order
     }
 
     fn all(&self) -> FxHashMap<(u32, u32), Does> {
@@ -57,7 +80,6 @@ impl<'a> Statements<'a> {
                 _ => return None,
             })
         };
-        let at = |inst: &Inst| self.sites.get(inst.site as usize).map(|place| (place.line, place.column));
-        self.code.iter().filter_map(|inst| Some((at(inst)?, does(inst)?))).collect()
+        self.code.iter().filter_map(|inst| Some((self.at(inst)?, does(inst)?))).collect()
     }
 }

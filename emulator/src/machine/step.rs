@@ -127,7 +127,6 @@ impl<'a> Cluster<'a> {
                 self.synchronise(at, op)?;
             }
             Op::WarpMma(op) => self.warp_mma(at, op)?,
-            Op::WideMma(op) => self.wide_mma(at, op)?,
             Op::MoveMatrix { d, a } => self.move_matrix(at, *d, *a)?,
             Op::MapRelease { scope } => self.map_release(at, *scope),
             Op::ProxyFence { shared, global } => {

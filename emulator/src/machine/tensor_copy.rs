@@ -2,10 +2,10 @@
 
 use super::cluster::{Cluster, Stop};
 use super::formats::unpack;
+use super::issuer::Group;
 use super::matrix_descriptor::{Elements, SharedDescriptor};
-use super::mma::Group;
 use super::registers::lanes;
-use super::state::{ActorKind, At, Pending, Span};
+use super::state::{At, Pending, Span};
 use super::tensor::{Halves, place};
 use super::warp::Queue;
 use crate::diagnostic::Severity;
@@ -114,16 +114,8 @@ impl Cluster<'_> {
         let column = self.check_destination(site, group, op, address)?;
         let columns = Self::copy_columns(op);
 
-        let key = (w, lane);
-        if !self.mma_queues.contains_key(&key) {
-            let actor = self.actor(ActorKind::Mmas { warp: w as u32, lane: lane as u32 });
-            self.mma_queues.insert(key, Queue::of(actor));
-        }
-        let Some(queue) = self.mma_queues.get_mut(&key) else { return Ok(()) };
-        queue.epoch += 1;
-        let Queue { actor, epoch, busy_until } = *queue;
+        let Queue { actor, epoch, busy_until } = self.queued(w, lane);
         let warp = self.warps[w].actor;
-        self.warps[w].views.after.raise(actor, epoch);
         let stamp = Stamp::asynchronous(actor, epoch, site, self.index);
         let known = (warp, self.warps[w].views.hb.get(warp));
         let issued = &mut self.issued;
@@ -166,7 +158,7 @@ impl Cluster<'_> {
         }
         // Its work begins when what stands before it in the line is complete.
         let latest = (end + self.costs.tensor_copy).max(busy_until);
-        if let Some(queue) = self.mma_queues.get_mut(&key) {
+        if let Some(queue) = self.mma_queues.get_mut(&(w, lane)) {
             queue.busy_until = latest;
         }
         let span = Span { w, issued: now, start, end: latest };

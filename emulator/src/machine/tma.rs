@@ -217,16 +217,7 @@ impl Cluster<'_> {
             read: false,
             done: false,
         };
-        let n = match self.free_copies.pop() {
-            Some(n) => {
-                self.copies[n] = copy;
-                n
-            }
-            None => {
-                self.copies.push(copy);
-                self.copies.len() - 1
-            }
-        };
+        let n = self.begin_copy(copy);
         if !load {
             self.bulk_groups(w, lane).open.push(n);
         }

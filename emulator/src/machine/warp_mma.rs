@@ -15,7 +15,7 @@ use super::{kinds, simd};
 use crate::numerics::{MmaStep, Numerics};
 use crate::program::kind::{Accumulator, Format, Kind, Types};
 use crate::program::op::Reg;
-use crate::program::warp_mma::WarpMmaOp;
+use crate::program::warp_mma::{Form, WarpMmaOp};
 use half::f16;
 
 /// Cycles from an `mma.sync` m16n8k16, or a `movmatrix`, to its result: what a chain of 16 takes on an H200, less what is around it
@@ -102,29 +102,36 @@ fn added(d_f32: bool, c: u32, sum: u32) -> u32 {
 
 impl Cluster<'_> {
     pub fn warp_mma(&mut self, at: At, op: &WarpMmaOp) -> Result<(), Stop> {
-        let At { w, f, mask, site } = at;
-        self.whole_warp(w, mask, site)?;
-        let r = &self.warps[w].registers;
+        self.whole_warp(at.w, at.mask, at.site)?;
+        match op.form {
+            Form::Narrow { types, bytes } => return self.narrow_mma(at, op, types, bytes),
+            Form::Wide { rows, depth, round } => self.wide_mma(at, op, (rows, depth), round),
+        }
+        Ok(())
+    }
+
+    fn narrow_mma(&mut self, at: At, op: &WarpMmaOp, types: Types, bytes: usize) -> Result<(), Stop> {
+        let r = &self.warps[at.w].registers;
         let half = |reg: u16, (lane, shift): (usize, u32)| (r.b32[usize::from(reg)][lane] >> shift) as u16;
         let lacks = |reg: u16, (lane, _): (usize, u32)| r.defined(Reg::B32(reg)) >> lane & 1 == 0;
         // Rows of A, and columns of B as rows; what is beyond the depth is zero. Of each, whether an element has no value.
         let (mut a, mut b) = ([0u16; 16 * ROWS], [0u16; 16 * COLUMNS]);
         let (mut a_lacks, mut b_lacks) = ([false; ROWS], [false; COLUMNS]);
         for (row, lacking) in a_lacks.iter_mut().enumerate() {
-            for k in 0..op.bytes / 2 {
+            for k in 0..bytes / 2 {
                 let (reg, place) = (op.a[row / 8 + 2 * (k / 8)], lane_of(row % 8, k));
                 a[16 * row + k] = half(reg, place);
                 *lacking |= lacks(reg, place);
             }
         }
         for (column, lacking) in b_lacks.iter_mut().enumerate() {
-            for k in 0..op.bytes / 2 {
+            for k in 0..bytes / 2 {
                 let (reg, place) = (op.b[k / 8], lane_of(column, k));
                 b[16 * column + k] = half(reg, place);
                 *lacking |= lacks(reg, place);
             }
         }
-        let wide = op.types.wide_d();
+        let wide = types.wide_d();
         // Where an element of C and D lies: which of the registers, the lane, and the half of it.
         let place = |row: usize, column: usize| {
             let (lane, shift) = lane_of(row % 8, column);
@@ -141,10 +148,10 @@ impl Cluster<'_> {
                 }
             }
         }
-        if let Err(why) = multiply(self.options.numerics, &op.types, &a, &b, &mut cells) {
+        if let Err(why) = multiply(self.options.numerics, &types, &a, &b, &mut cells) {
             return Err(Some(Box::new(self.problem(
                 "ptx-semantics",
-                site,
+                at.site,
                 format!("the product of this MMA was not computed: {why}"),
                 "mma.sync multiplies 16 rows of A and 8 columns of B (PTX ISA, mma).",
                 "This is a mistake of the emulator: please report the kernel.".into(),
@@ -158,13 +165,26 @@ impl Cluster<'_> {
                 values[n][lane] |= if wide { cell } else { (cell & 0xffff) << shift };
             }
         }
-        let done = self.warps[w].fragments[f].ready_at + LATENCY;
-        let uses: Vec<Reg> = [&op.a[..], &op.b, &op.c].concat().into_iter().map(Reg::B32).collect();
-        for ((&d, value), defined) in op.d.iter().zip(&values).zip(defined) {
-            let Reg::B32(reg) = d else { continue };
-            self.set_fragment(at, &uses, d, defined, done, |registers| registers.write32(reg, mask, value));
-        }
+        self.set_fragments(at, op, &values, &defined, Registers::write32);
         Ok(())
+    }
+
+    /// The registers of D: which lanes of each hold a defined value, and what all of them hold. How long FP64 takes is not known (the tensor
+    /// core of a B200 has a small part of the rate that an H200 has): as long as the others.
+    pub fn set_fragments<V>(
+        &mut self,
+        at: At,
+        op: &WarpMmaOp,
+        values: &[V],
+        defined: &[u32],
+        write: impl Fn(&mut Registers, u16, u32, &V),
+    ) {
+        let done = self.warps[at.w].fragments[at.f].ready_at + LATENCY;
+        let uses = op.uses();
+        for ((&d, value), &defined) in op.d.iter().zip(values).zip(defined) {
+            let (Reg::B32(number) | Reg::B64(number)) = d else { continue };
+            self.set_fragment(at, &uses, d, defined, done, |registers| write(registers, number, at.mask, value));
+        }
     }
 
     /// `movmatrix`: the matrix of 8 × 8 halves that the lanes hold, with rows and columns exchanged.

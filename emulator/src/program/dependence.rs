@@ -96,7 +96,7 @@ impl Dependence {
 /// Results depend on operands, and on nothing else does anything.
 fn carries(inst: &Inst) -> bool {
     let lanes = matches!(inst.op, Op::Shuffle { .. } | Op::Vote { .. } | Op::Reduce { .. } | Op::Match { .. });
-    inst.facts.plain || lanes || matches!(inst.op, Op::WarpMma(_) | Op::WideMma(_) | Op::MoveMatrix { .. })
+    inst.facts.plain || lanes || matches!(inst.op, Op::WarpMma(_) | Op::MoveMatrix { .. })
 }
 
 /// Registers that an instruction stores, or combines with memory.
@@ -114,7 +114,7 @@ fn stored_by(inst: &Inst) -> Vec<Reg> {
 fn deciding(inst: &Inst) -> Vec<Reg> {
     match &inst.op {
         _ if inst.facts.plain => vec![],
-        Op::WarpMma(_) | Op::WideMma(_) | Op::MoveMatrix { .. } => vec![],
+        Op::WarpMma(_) | Op::MoveMatrix { .. } => vec![],
         Op::Shuffle { mask, .. } | Op::Vote { mask, .. } | Op::Reduce { mask, .. } | Op::Match { mask, .. } => {
             vec![Reg::B32(*mask)]
         }

@@ -32,6 +32,7 @@ mod rounding;
 pub mod rounding64;
 mod targets;
 pub(crate) mod tensor_core;
+pub(crate) mod tma;
 mod told;
 mod undeclared;
 mod variables;

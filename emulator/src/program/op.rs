@@ -1,6 +1,7 @@
 //! Instructions after decoding: dense, registers renumbered, immediates turned into constant registers.
 
-pub use super::tensor_core::{MmaA, MmaFactors, MmaOp, Packed, TensorCopyOp, TensorCopyShape};
+pub use super::tensor_core::{MmaA, MmaFactors, MmaOp, Packed, TensorCopyOp, TensorCopyShape, TensorShape};
+pub use super::tma::{Reduction, TmaKind, TmaOp};
 
 /// A 32-bit register of a warp: one value a lane. Narrower registers live in the low bits.
 pub type L32 = [u32; 32];
@@ -146,58 +147,6 @@ impl Special {
     /// Whether it is another one each time.
     pub fn is_time(self) -> bool {
         matches!(self, Special::Clock | Special::Timer(_))
-    }
-}
-
-/// Shape of a `tcgen05.ld`/`st`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TensorShape {
-    /// `.32x32b`
-    S32x32b,
-    /// `.16x64b`
-    S16x64b,
-    /// `.16x128b`
-    S16x128b,
-    /// `.16x256b`
-    S16x256b,
-    /// `.16x32bx2`: the upper 16 threads so many columns on
-    S16x32bx2 { offset: u32 },
-}
-
-impl TensorShape {
-    /// Lane (of the 32 or 16) and column that register `r` of thread `t` maps to. PTX ISA 9.7.16.2.3.1. `packed`: the first of
-    /// the two columns that a register of two 16-bit values maps to; the distance of the halves counts columns all the same.
-    pub fn cell(self, t: u32, r: u32, packed: bool) -> (u32, u32) {
-        let wide = if packed { 2 } else { 1 };
-        let (lane, column) = match self {
-            TensorShape::S32x32b => (t, r),
-            TensorShape::S16x64b => ((t >> 2) + 8 * (t & 1), 2 * r + ((t >> 1) & 1)),
-            TensorShape::S16x128b => ((t >> 2) + 8 * (r & 1), (t & 3) + 4 * (r >> 1)),
-            TensorShape::S16x256b => ((t >> 2) + 8 * ((r >> 1) & 1), 2 * (t & 3) + (r & 1) + 8 * (r >> 2)),
-            TensorShape::S16x32bx2 { offset } => {
-                return (t & 15, wide * r + if t >= 16 { offset } else { 0 });
-            }
-        };
-        (lane, wide * column)
-    }
-
-    /// The columns that its parts begin at, from a first one on.
-    pub fn starts(self, column: u32) -> Vec<u32> {
-        match self {
-            TensorShape::S16x32bx2 { offset } => vec![column, column.saturating_add(offset)],
-            _ => vec![column],
-        }
-    }
-
-    /// Lanes, and columns for each `.x1`, and registers for each `.x1`.
-    pub fn size(self) -> (u32, u32, u32) {
-        match self {
-            TensorShape::S32x32b => (32, 1, 1),
-            TensorShape::S16x64b => (16, 2, 1),
-            TensorShape::S16x128b => (16, 4, 2),
-            TensorShape::S16x256b => (16, 8, 4),
-            TensorShape::S16x32bx2 { .. } => (16, 1, 1),
-        }
     }
 }
 
@@ -387,8 +336,6 @@ pub enum Op {
     MatrixStore { address: Address, shape: super::matrix::MatrixShape, s: Box<[u16]> },
     /// `mma.sync`
     WarpMma(Box<super::warp_mma::WarpMmaOp>),
-    /// `mma.sync` of FP64
-    WideMma(Box<super::warp_mma::WideMmaOp>),
     /// `movmatrix`
     MoveMatrix { d: u16, a: u16 },
     /// `tensormap.replace`: a field of the map at an address
@@ -436,64 +383,6 @@ pub enum AddressSpace {
     SharedCluster,
     /// Parameters of the kernel.
     Param,
-}
-
-/// Operands of a bulk copy.
-#[derive(Debug)]
-pub struct TmaOp {
-    /// What is copied where.
-    pub kind: TmaKind,
-    /// Shared memory: destination of a load, source of a store.
-    pub shared: Address,
-    /// The destination may lie in another CTA (`.shared::cluster`).
-    pub remote: bool,
-    /// Tensor map, or global address of a plain bulk copy.
-    pub map: Address,
-    /// Coordinates, innermost first; empty for a plain bulk copy.
-    pub coordinates: Vec<u16>,
-    /// `.tile::gather4`, `.tile::scatter4`: the coordinates are those of a column and of four rows.
-    pub four_rows: bool,
-    /// Bytes of a plain bulk copy.
-    pub bytes: Option<u16>,
-    /// What a reduction in shared memory does: the kind is [`TmaKind::Forward`].
-    pub combines: Option<Reduction>,
-    /// Type of the elements of a plain reduction.
-    pub element: Option<crate::tensor_map::Element>,
-    /// The mbarrier of a load.
-    pub barrier: Option<Address>,
-    /// The multicast mask of a load.
-    pub targets: Option<u16>,
-    /// `cta_group::2`: the mbarrier may be the pair peer's.
-    pub pair: bool,
-}
-
-/// What a bulk copy does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TmaKind {
-    /// Global to shared.
-    Load,
-    /// Shared to global.
-    Store,
-    /// Shared, added to global.
-    Reduce(Reduction),
-    /// Global to L2.
-    Prefetch,
-    /// Shared to shared of another CTA.
-    Forward,
-}
-
-/// What a reduction does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub enum Reduction {
-    Add,
-    Min,
-    Max,
-    And,
-    Or,
-    Xor,
-    Inc,
-    Dec,
 }
 
 /// `shfl.sync`'s mode.

@@ -1,4 +1,4 @@
-//! Operands of the tensor core's instructions: `tcgen05.mma`, `tcgen05.cp`.
+//! Operands of the tensor core's instructions: `tcgen05.mma`, `tcgen05.cp`; and shapes of tensor memory.
 
 use super::op::Address;
 
@@ -147,4 +147,56 @@ pub enum MmaA {
     Shared(u16),
     /// In tensor memory.
     Tensor(Address),
+}
+
+/// Shape of a `tcgen05.ld`/`st`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TensorShape {
+    /// `.32x32b`
+    S32x32b,
+    /// `.16x64b`
+    S16x64b,
+    /// `.16x128b`
+    S16x128b,
+    /// `.16x256b`
+    S16x256b,
+    /// `.16x32bx2`: the upper 16 threads so many columns on
+    S16x32bx2 { offset: u32 },
+}
+
+impl TensorShape {
+    /// Lane (of the 32 or 16) and column that register `r` of thread `t` maps to. PTX ISA 9.7.16.2.3.1. `packed`: the first of
+    /// the two columns that a register of two 16-bit values maps to; the distance of the halves counts columns all the same.
+    pub fn cell(self, t: u32, r: u32, packed: bool) -> (u32, u32) {
+        let wide = if packed { 2 } else { 1 };
+        let (lane, column) = match self {
+            TensorShape::S32x32b => (t, r),
+            TensorShape::S16x64b => ((t >> 2) + 8 * (t & 1), 2 * r + ((t >> 1) & 1)),
+            TensorShape::S16x128b => ((t >> 2) + 8 * (r & 1), (t & 3) + 4 * (r >> 1)),
+            TensorShape::S16x256b => ((t >> 2) + 8 * ((r >> 1) & 1), 2 * (t & 3) + (r & 1) + 8 * (r >> 2)),
+            TensorShape::S16x32bx2 { offset } => {
+                return (t & 15, wide * r + if t >= 16 { offset } else { 0 });
+            }
+        };
+        (lane, wide * column)
+    }
+
+    /// The columns that its parts begin at, from a first one on.
+    pub fn starts(self, column: u32) -> Vec<u32> {
+        match self {
+            TensorShape::S16x32bx2 { offset } => vec![column, column.saturating_add(offset)],
+            _ => vec![column],
+        }
+    }
+
+    /// Lanes, and columns for each `.x1`, and registers for each `.x1`.
+    pub fn size(self) -> (u32, u32, u32) {
+        match self {
+            TensorShape::S32x32b => (32, 1, 1),
+            TensorShape::S16x64b => (16, 2, 1),
+            TensorShape::S16x128b => (16, 4, 2),
+            TensorShape::S16x256b => (16, 8, 4),
+            TensorShape::S16x32bx2 { .. } => (16, 1, 1),
+        }
+    }
 }

@@ -2,6 +2,8 @@
 import triton
 import triton.language as tl
 
+from describe import buffer, constants, desc, integer, matrices, pointers
+
 
 @triton.jit
 def scaled(a_desc, b_desc, sa_ptr, sb_ptr, d_desc, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, VEC: tl.constexpr,
@@ -65,21 +67,20 @@ NAMES = dict(e4m3="fp8e4nv", e5m2="fp8e5", e2m1="u8", bf16="bf16", i8="i8", f32=
 def matrix(name, kind, rows, k, block, bk, role="input"):
     """Its buffer, and a map of it."""
     per_byte = 2 if kind == "e2m1" else 1
-    buffer = dict(dtype=NAMES[kind], format=kind, shape=[rows, k // per_byte], role=role)
-    return buffer, dict(name=f"{name.lower()}_desc", kind="desc", buffer=name, block=[block, bk // per_byte])
+    whole = dict(buffer(NAMES[kind], [rows, k // per_byte], role), format=kind)
+    return whole, desc(f"{name.lower()}_desc", name, [block, bk // per_byte])
 
 
-def spec(kernel, summary, types, m, n, k, bm, bn, bk, stages, constants=None, scale=None, vec=None):
+def spec(kernel, summary, types, m, n, k, bm, bn, bk, stages, others=None, scale=None, vec=None):
     a, a_desc = matrix("A", types[0], m, k, bm, bk)
     b, b_desc = matrix("B", types[1], n, k, bn, bk)
     d, d_desc = matrix("D", types[2], m, n, bm, bn, "output")
     buffers, args = dict(A=a, B=b, D=d), [a_desc, b_desc]
     for name, rows in [("SA", m), ("SB", n)]:
         if scale and not (name == "SA" and types[0] == "bf16"):
-            buffers[name] = dict(dtype="fp8e4nv" if scale == "e4m3" else "u8", format=scale, shape=[rows, k // vec], role="scale")
-            args.append(dict(name=f"{name.lower()}_ptr", kind="ptr", buffer=name))
-    args += [d_desc, dict(name="K", kind="int", value=k, div16=True)]
-    args += [dict(name=name, kind="constexpr", value=value) for name, value in dict(BM=bm, BN=bn, BK=bk, **(constants or {})).items()]
+            buffers[name] = dict(buffer("fp8e4nv" if scale == "e4m3" else "u8", [rows, k // vec], "scale"), format=scale)
+            args += pointers([name])
+    args += [d_desc, integer("K", k)] + constants(BM=bm, BN=bn, BK=bk, **(others or {}))
     more = dict(scale_block=vec) if vec else {}
     return dict(kernel=kernel, summary=summary, M=m, N=n, K=k, grid=(m // bm, n // bn, 1), num_stages=stages, buffers=buffers, args=args,
                 computes="D = A * B^T, all row-major; a scale factor for each block of K of each row, if there are any", **more)
@@ -96,22 +97,8 @@ SPECS = dict(
     fp8_roles=dict(
         kernel="roles", summary="FP8, persistent and warp-specialised, maps made by the kernel", M=M, N=N, K=K, grid=(3, 1, 1), num_stages=2,
         computes="D = A * B^T, all row-major, accumulation in f32",
-        buffers=dict(
-            A=dict(dtype="fp8e4nv", shape=[M, K], role="input"),
-            B=dict(dtype="fp8e4nv", shape=[N, K], role="input"),
-            D=dict(dtype="bf16", shape=[M, N], role="output"),
-        ),
-        args=[
-            dict(name="a_ptr", kind="ptr", buffer="A"),
-            dict(name="b_ptr", kind="ptr", buffer="B"),
-            dict(name="d_ptr", kind="ptr", buffer="D"),
-            dict(name="M", kind="int", value=M),
-            dict(name="N", kind="int", value=N, div16=True),
-            dict(name="K", kind="int", value=K, div16=True),
-            dict(name="BM", kind="constexpr", value=128),
-            dict(name="BN", kind="constexpr", value=64),
-            dict(name="BK", kind="constexpr", value=64),
-            dict(name="OUT", kind="constexpr", value=tl.bfloat16),
-        ],
+        buffers=matrices(M, N, K, "fp8e4nv", "bf16"),
+        args=pointers("ABD") + [dict(name="M", kind="int", value=M), integer("N", N), integer("K", K)] +
+        constants(BM=128, BN=64, BK=64, OUT=tl.bfloat16),
     ),
 )

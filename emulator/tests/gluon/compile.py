@@ -1,7 +1,7 @@
 """Compiles kernels of this folder: `python3 compile.py NAME...` writes NAME.ptx and NAME.json of each spec in the sources.
 
 It needs no GPU: `pip install triton==3.9.0`. A source has one `SPEC` (named as its file) or several `SPECS`. Those of `older.py` name the release
-that each is for.
+that each is for. `describe.py` is no source: it has what several of them share.
 """
 import importlib.util
 import json
@@ -19,6 +19,8 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.experimental.gluon._runtime import GluonASTSource
 
+# Nothing but kernels is written to the folder.
+sys.dont_write_bytecode = True
 HERE = Path(__file__).resolve().parent
 RELEASE = "3.9.0"
 # Types of elements as case.rs has them; a buffer whose bytes mean something else names that as its `format`.
@@ -31,7 +33,7 @@ SWIZZLES = ["none", "32B", "64B", "128B"]
 def specs():
     """Name, kernel and spec of all kernels of the folder."""
     for file in sorted(HERE.glob("*.py")):
-        if file.name == "compile.py" or (file.name == "older.py") == (triton.__version__ == RELEASE):
+        if file.name in ("compile.py", "describe.py") or (file.name == "older.py") == (triton.__version__ == RELEASE):
             continue
         module_spec = importlib.util.spec_from_file_location(file.stem, file)
         module = importlib.util.module_from_spec(module_spec)

@@ -2,6 +2,8 @@
 import triton
 import triton.language as tl
 
+from describe import constants, desc, integer, matrices, pointers
+
 
 @triton.jit
 def plain(a_desc, b_desc, d_desc, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, SUMS: tl.constexpr):
@@ -30,31 +32,19 @@ def roles_halves(a_ptr, b_ptr, d_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexp
         d_desc.store([row, col + BN // 2], right.to(tl.float16))
 
 
-def matrices(m, n, k):
-    return dict(A=dict(dtype="fp16", shape=[m, k], role="input"), B=dict(dtype="fp16", shape=[n, k], role="input"),
-                D=dict(dtype="fp16", shape=[m, n], role="output"))
-
-
-def constants(**values):
-    return [dict(name=name, kind="constexpr", value=value) for name, value in values.items()]
-
-
 def by_maps(summary, m, n, k, bm, bn, bk, sums=tl.float32, **options):
-    desc = lambda name, of, block: dict(name=name, kind="desc", buffer=of, block=block)
     return dict(
         kernel="plain", summary=summary, M=m, N=n, K=k, grid=(m // bm, n // bn, 1), buffers=matrices(m, n, k),
         computes="D = A * B^T, all row-major, accumulation in " + ("f16" if sums == tl.float16 else "f32"),
         args=[desc("a_desc", "A", [bm, bk]), desc("b_desc", "B", [bn, bk]), desc("d_desc", "D", [bm, bn]),
-              dict(name="K", kind="int", value=k, div16=True)] + constants(BM=bm, BN=bn, BK=bk, SUMS=sums), **options)
+              integer("K", k)] + constants(BM=bm, BN=bn, BK=bk, SUMS=sums), **options)
 
 
 def by_roles(kernel, summary, m, n, k, bm, bn, bk, programs, **options):
     return dict(
         kernel=kernel, summary=summary, M=m, N=n, K=k, grid=(programs, 1, 1), buffers=matrices(m, n, k),
         computes="D = A * B^T, all row-major, accumulation in f32",
-        args=[dict(name=f"{name.lower()}_ptr", kind="ptr", buffer=name) for name in "ABD"] +
-        [dict(name=name, kind="int", value=value, div16=True) for name, value in dict(M=m, N=n, K=k).items()] +
-        constants(BM=bm, BN=bn, BK=bk), **options)
+        args=pointers("ABD") + [integer("M", m), integer("N", n), integer("K", k)] + constants(BM=bm, BN=bn, BK=bk), **options)
 
 
 SPECS = dict(

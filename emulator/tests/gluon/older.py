@@ -2,6 +2,8 @@
 import triton
 import triton.language as tl
 
+from describe import constants, desc, integer, matrices, pointers
+
 
 @triton.jit
 def descriptors(a_desc, b_desc, d_desc, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
@@ -29,29 +31,15 @@ def roles(a_ptr, b_ptr, d_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: 
 
 
 def spec(kernel, release, summary, m, n, k, grid, args, **options):
-    matrix = lambda shape, role: dict(dtype="fp16", shape=shape, role=role)
     return dict(
         kernel=kernel, release=release, summary=summary, M=m, N=n, K=k, grid=grid, computes="D = A * B^T, all row-major, accumulation in f32",
-        buffers=dict(A=matrix([m, k], "input"), B=matrix([n, k], "input"), D=matrix([m, n], "output")), args=args, **options)
-
-
-def integer(name, value):
-    return dict(name=name, kind="int", value=value, div16=True)
-
-
-def blocks(bm, bn, bk):
-    return [dict(name=name, kind="constexpr", value=value) for name, value in dict(BM=bm, BN=bn, BK=bk).items()]
-
-
-def desc(name, of, block):
-    return dict(name=name, kind="desc", buffer=of, block=block)
+        buffers=matrices(m, n, k), args=args, **options)
 
 
 SPECS = dict(
     descriptors_34=spec("descriptors", "3.4.0", "two warpgroups, four stages; descriptors without their constant", 256, 256, 256, (2, 1, 1),
                         [desc("a_desc", "A", [128, 64]), desc("b_desc", "B", [256, 64]), desc("d_desc", "D", [128, 256]), integer("K", 256)] +
-                        blocks(128, 256, 64), num_warps=8, num_stages=4),
+                        constants(BM=128, BN=256, BK=64), num_warps=8, num_stages=4),
     roles_35=spec("roles", "3.5.1", "persistent, warp-specialised, flattened; stages released before the roles begin", 400, 208, 272, (3, 1, 1),
-                  [dict(name=f"{name.lower()}_ptr", kind="ptr", buffer=name) for name in "ABD"] +
-                  [integer("M", 400), integer("N", 208), integer("K", 272)] + blocks(128, 64, 64)),
+                  pointers("ABD") + [integer("M", 400), integer("N", 208), integer("K", 272)] + constants(BM=128, BN=64, BK=64)),
 )

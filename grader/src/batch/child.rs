@@ -63,13 +63,14 @@ impl Grader {
                     "grading it took longer than {seconds} s and was ended\n  \
                      try: Give the batch again with a larger --limit (seconds), or with --retry if the machine was busy."
                 );
-                Outcome::NotGraded { reason, here: false, limit: Some(seconds) }
+                Outcome::NotGraded { reason, here: false, limit: Some(seconds), no_kernel: false }
             }
             // The copy's place says nothing to who reads this.
             Err(Ended::Without(why)) => Outcome::NotGraded {
                 reason: why.reason.replace(&*path.to_string_lossy(), name),
                 here: why.fault == Fault::Here,
                 limit: None,
+                no_kernel: why.no_kernel,
             },
         };
         if self.secret { seed::untold(outcome, self.seed) } else { outcome }

@@ -52,11 +52,14 @@ pub struct NoCopy {
     pub reason: String,
     /// The system did not give it: then nothing is known of the hand-in, and its hash is none.
     pub here: bool,
+    /// It holds no kernel.
+    #[serde(default)]
+    pub no_kernel: bool,
 }
 
 impl NoCopy {
     fn here(reason: String) -> NoCopy {
-        NoCopy { reason, here: true }
+        NoCopy { reason, here: true, no_kernel: false }
     }
 }
 
@@ -182,7 +185,10 @@ pub fn take(hand_in: &HandIn, store: &Store) -> Result<Taken, String> {
         // By what is said of it: its bytes are not looked at.
         let mut hash = Hash::default();
         hash.add(odd.as_bytes());
-        return Ok(Taken { hash: hash.end(), kept: Err(NoCopy { reason: odd.clone(), here: false }) });
+        return Ok(Taken {
+            hash: hash.end(),
+            kept: Err(NoCopy { reason: odd.clone(), here: false, no_kernel: false }),
+        });
     }
     match Folder::open(&hand_in.path, Named::ByEntry) {
         Ok(folder) => match handin::archive_in(&folder) {
@@ -238,7 +244,7 @@ fn kernels(folder: &Folder, name: &str) -> Kernels {
                 hash.add(reason.as_bytes());
                 // What the system does not give decides: who looks again may find nothing wrong.
                 if here || wrong.is_none() {
-                    wrong = Some(NoCopy { reason, here });
+                    wrong = Some(NoCopy { reason, here, no_kernel: false });
                 }
             }
         }
@@ -248,7 +254,7 @@ fn kernels(folder: &Folder, name: &str) -> Kernels {
         let steps: Vec<u8> = harness::STEPS.iter().map(|step| step.number).collect();
         let reason = There::of_folder(folder).without(name, &steps, &[]);
         hash.add(reason.as_bytes());
-        wrong = Some(NoCopy { reason, here: false });
+        wrong = Some(NoCopy { reason, here: false, no_kernel: true });
     }
     Kernels { hash: hash.end(), kernels, wrong }
 }
@@ -328,7 +334,7 @@ fn take_archive_in(folder: &Folder, archive: &str, name: &str, store: &Store) ->
             let (reason, here) = (odd.within(name), matches!(odd, Odd::Failed(..)));
             let mut hash = Hash::default();
             hash.add(reason.as_bytes());
-            Ok(Taken { hash: hash.end(), kept: Err(NoCopy { reason, here }) })
+            Ok(Taken { hash: hash.end(), kept: Err(NoCopy { reason, here, no_kernel: false }) })
         }
     }
 }
@@ -361,7 +367,7 @@ fn take_archive(mut file: File, name: &str, end: &str, store: &Store) -> Result<
         let reason = format!(
             "refused (too-large): {name} has more than {MAX_FILE} bytes\n  try: Hand in what `cargo workbook pack` writes."
         );
-        return Ok(Taken { hash, kept: Err(NoCopy { reason, here: false }) });
+        return Ok(Taken { hash, kept: Err(NoCopy { reason, here: false, no_kernel: false }) });
     }
     let kept = folder.join(format!("{hash}{end}"));
     if !kept.is_file() {

@@ -5,8 +5,7 @@ use super::store::{Outcome, Record, Store};
 use super::{hand_ins, options, seed};
 use crate::json::{Report, Sandbox, Step, render, visible};
 use crate::versions::Versions;
-use harness::Part;
-use harness::judge::CHANCE;
+use harness::{Cause, Part};
 use similar::TextDiff;
 use std::fmt::Write;
 use std::path::Path;
@@ -168,13 +167,14 @@ fn text(outcome: &Outcome) -> Result<String, String> {
 
 /// A step whose kernel is another each time it is built: that it is so is the verdict, and what was drawn is another each time.
 fn without_chance(step: &mut Step) {
-    if !step.build_failure.as_ref().is_some_and(|failure| failure.contains(CHANCE)) {
+    if step.no_kernel != Some(Cause::AnotherEachTime) {
         return;
     }
-    step.build_failure = Some(CHANCE.to_string());
+    let drawn = "another each time";
+    step.build_failure = Some(drawn.to_string());
     step.next = None;
     for part in step.parts.iter_mut().filter(|part| part.part == Part::Correct) {
-        (part.title, part.place, part.text) = (None, None, CHANCE.to_string());
+        (part.title, part.place, part.text) = (None, None, drawn.to_string());
     }
 }
 
@@ -200,22 +200,27 @@ mod tests {
 
     #[test]
     fn of_a_kernel_of_chance_the_verdict_counts_and_not_what_was_drawn() {
-        let step = |failure: &str, title: &str, points: f64| -> Step {
-            let correct = serde_json::json!({"part": "correct", "outcome": "failed", "title": title, "text": failure, "points": points,
+        let step = |cause: Option<Cause>, failure: &str, points: f64| -> Step {
+            let correct = serde_json::json!({"part": "correct", "outcome": "failed", "title": failure, "text": failure, "points": points,
                 "max_points": 2.5});
             let step = serde_json::json!({"step": 1, "title": "one tile", "file": null, "device": "emulator", "passed": false,
-                "points": points, "max_points": 5, "build_failure": failure, "next": null, "parts": [correct], "milestones": [], "seconds": 0});
+                "points": points, "max_points": 5, "build_failure": failure, "no_kernel": cause, "next": null, "parts": [correct], "milestones": [], "seconds": 0});
             serde_json::from_value(step).unwrap()
         };
         let mended = |mut step: Step| {
             without_chance(&mut step);
             step
         };
-        let drawn =
-            |what: &str| step(&format!("k.rs:4: the kernel is another each time it is built: {what}"), what, 0.0);
+        let drawn = |what: &str| step(Some(Cause::AnotherEachTime), what, 0.0);
         assert_eq!(mended(drawn("`0` became `1`")), mended(drawn("`1` became `0`")));
-        assert_ne!(mended(step("it panicked: 0", "a", 0.0)), mended(step("it panicked: 1", "a", 0.0)));
+        let panicked = |what: &str| step(Some(Cause::Panicked), what, 0.0);
+        // What a kernel may say of itself.
+        for words in ["it panicked", "the kernel is another each time it is built"] {
+            assert_ne!(mended(panicked(&format!("{words}: 0"))), mended(panicked(&format!("{words}: 1"))));
+        }
         assert_ne!(mended(drawn("a")), mended(Step { points: 1.0, ..drawn("a") }));
+        // A grade of an earlier grader, which did not say why: it is read, and each word counts.
+        assert_ne!(mended(step(None, "a", 0.0)), mended(step(None, "b", 0.0)));
     }
 
     #[test]

@@ -312,18 +312,16 @@ fn redact(value: &mut Value, signs: &Signs) -> Result<(), String> {
 
 /// What may be told while the seed is secret: neither it nor one that follows it. What cannot be made so is not told at all.
 pub(super) fn untold(outcome: Outcome, seed: u64) -> Outcome {
-    let refused = |found: &str| Outcome::NotGraded {
-        reason: format!(
+    let refused = |found: &str| {
+        Outcome::not_graded_here(format!(
             "it is not written, since it could tell the secret seed: {found}\n  \
              try: Grade it with a seed that is not secret (without --seed-commit), into another folder, to see what stands there."
-        ),
-        here: true,
-        limit: None,
+        ))
     };
     let signs = Signs::of(seed);
     match outcome {
-        Outcome::NotGraded { reason, here, limit } => match redacted(&reason, &signs) {
-            Some(reason) => Outcome::NotGraded { reason, here, limit },
+        Outcome::NotGraded { reason, here, limit, no_kernel } => match redacted(&reason, &signs) {
+            Some(reason) => Outcome::NotGraded { reason, here, limit, no_kernel },
             None => refused("the reason why there is no grade"),
         },
         Outcome::Graded(mut report) => {

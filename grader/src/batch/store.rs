@@ -115,13 +115,21 @@ pub enum Outcome {
         /// It was ended after so many seconds: a batch that gives it more grades it again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limit: Option<u64>,
+        /// It holds no kernel that was asked for: nothing was there to refuse.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        no_kernel: bool,
     },
 }
 
 impl Outcome {
     /// A hand-in that could not be graded.
     pub fn not_graded(reason: String) -> Outcome {
-        Outcome::NotGraded { reason, here: false, limit: None }
+        Outcome::NotGraded { reason, here: false, limit: None, no_kernel: false }
+    }
+
+    /// This machine is why a hand-in could not be graded.
+    pub fn not_graded_here(reason: String) -> Outcome {
+        Outcome::NotGraded { reason, here: true, limit: None, no_kernel: false }
     }
 
     /// It had no grade by a time limit that is shorter than this one.

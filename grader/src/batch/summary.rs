@@ -168,11 +168,10 @@ fn row(id: &str, record: &Record, rubric: &Rubric) -> Row {
             row.stopped = report.stopped().map(|(step, one)| on_one_line(&one.of_step(step))).collect();
             (row.note, row.short) = first_next(report).or_else(|| first_unchecked(report)).unwrap_or_default();
         }
-        Outcome::NotGraded { reason, here, limit } => {
+        Outcome::NotGraded { reason, here, limit, no_kernel } => {
             row.short = on_one_line(reason);
             // A machine that failed has stopped nobody, and nothing was there to refuse where no kernel was.
-            let lacks = reason.lines().next().is_some_and(|line| line.contains(" holds no kernel"));
-            if !here && !lacks {
+            if !here && !no_kernel {
                 row.ended = if limit.is_some() { "ended" } else { "refused" };
                 row.stopped.push(format!("{}: {}", row.ended, row.short));
             }
@@ -353,6 +352,7 @@ fn findings(counts: &Counts) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::batch::store::Asked;
 
     #[test]
     fn a_mistake_is_one_line_whatever_is_called_how_and_in_whichever_round() {
@@ -363,6 +363,41 @@ mod tests {
         assert_eq!(without_names("0x600000 holds 20.828125; D has -9.25"), "… holds …; D has -…");
         let tile = r#"tile "D" of 128 x 64 f16 needs 16384 bytes, and 3072 of the CTA's 232448 are left"#;
         assert_eq!(without_names(tile), r#"tile "…" of … x … f16 needs … bytes, and … of the CTA's … are left"#);
+    }
+
+    /// By what the result says of it, and not by its words: a name may hold them.
+    #[test]
+    fn where_no_kernel_was_nothing_was_refused() {
+        let stopped = |reason: &str, no_kernel: bool| {
+            let outcome = Outcome::NotGraded { reason: reason.to_string(), here: false, limit: None, no_kernel };
+            let record = Record {
+                schema: 1,
+                name: "anna".to_string(),
+                hand_in: String::new(),
+                identity: String::new(),
+                rubric: String::new(),
+                seed: None,
+                seed_commitment: None,
+                versions: crate::versions::tests::known(),
+                asked: Asked::default(),
+                seconds: 0.0,
+                outcome,
+            };
+            row("0", &record, &Rubric::default()).stopped
+        };
+        assert!(stopped("anna holds no kernel for step01", true).is_empty());
+        assert_eq!(
+            stopped("refused (link): `x holds no kernel` is a link", false),
+            ["refused: refused (link): `x holds no kernel` is a link"]
+        );
+    }
+
+    /// What a grader wrote that did not tell it yet.
+    #[test]
+    fn a_result_without_the_word_is_read() {
+        let old = r#"{"not_graded": {"reason": "anna holds no kernel for step01"}}"#;
+        let read: Outcome = serde_json::from_str(old).unwrap();
+        assert_eq!(read, Outcome::not_graded("anna holds no kernel for step01".to_string()));
     }
 
     #[test]

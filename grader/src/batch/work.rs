@@ -77,7 +77,9 @@ impl Work {
                 let grade = || grader.grade(path, &self.name, &self.asked);
                 same_tools(unchanged(path, &self.hand_in, || twice(grade, PAUSE)), &common.versions)
             }
-            Err(none) => Outcome::NotGraded { reason: none.reason.clone(), here: none.here, limit: None },
+            Err(NoCopy { reason, here, no_kernel }) => {
+                Outcome::NotGraded { reason: reason.clone(), here: *here, limit: None, no_kernel: *no_kernel }
+            }
         };
         let mut record = Record {
             schema: store::SCHEMA,
@@ -111,7 +113,7 @@ fn unchanged(path: &Path, hash: &str, grade: impl FnOnce() -> Outcome) -> Outcom
     let graded = looks().map(|()| grade());
     match graded.and_then(|outcome| looks().map(|()| outcome)) {
         Ok(outcome) => outcome,
-        Err(reason) => Outcome::NotGraded { reason, here: true, limit: None },
+        Err(reason) => Outcome::not_graded_here(reason),
     }
 }
 
@@ -123,9 +125,9 @@ fn twice(grade: impl Fn() -> Outcome, pause: Duration) -> Outcome {
     }
     std::thread::sleep(pause);
     match grade() {
-        Outcome::NotGraded { reason, here: true, limit } => {
+        Outcome::NotGraded { reason, here: true, limit, no_kernel } => {
             let reason = format!("because of this machine, twice: {reason}");
-            Outcome::NotGraded { reason, here: true, limit }
+            Outcome::NotGraded { reason, here: true, limit, no_kernel }
         }
         second => second,
     }
@@ -158,7 +160,7 @@ mod tests {
 
     #[test]
     fn what_fails_here_is_tried_once_more() {
-        let here = |reason: &str| Outcome::NotGraded { reason: reason.to_string(), here: true, limit: None };
+        let here = |reason: &str| Outcome::not_graded_here(reason.to_string());
         let tries = |outcomes: [Outcome; 2]| {
             let count = Cell::new(0);
             let outcome = twice(|| outcomes[count.replace(count.get() + 1)].clone(), Duration::ZERO);

@@ -98,14 +98,17 @@ fn explanation(step: &Step, part: &PartReport) -> String {
     }
     if part.part == harness::Part::Correct && part.outcome != State::Passed {
         if let Some(failure) = &step.build_failure {
-            return format!("{text}\n\n{}", advice::why_not_built(failure, part.text.trim_end()));
+            return format!(
+                "{text}\n\n{}",
+                advice::why_not_built(step.no_kernel, failure, part.text.trim_end(), part.place.is_some())
+            );
         }
         for milestone in &step.milestones {
             text += &format!("\n{} {}: {}", milestone.id, milestone.title, milestone.state.replace('_', " "));
         }
     }
     let why = match part.outcome {
-        State::NotChecked => advice::why_not_checked(part.part, part.text.trim_end()),
+        State::NotChecked => advice::why_not_checked(part.part, part.text.trim_end(), part.assembler_late),
         _ => part.text.trim_end().to_string(),
     };
     if why.trim().is_empty() { text } else { format!("{text}\n\n{why}") }

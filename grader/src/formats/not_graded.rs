@@ -27,6 +27,9 @@ pub enum Fault {
 pub struct NotGraded {
     /// Whose fault it is.
     pub fault: Fault,
+    /// It holds no kernel that was asked for: nothing was there to refuse.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_kernel: bool,
     /// The reason, with the way out.
     pub reason: String,
 }
@@ -34,14 +37,19 @@ pub struct NotGraded {
 /// What is not the hand-in's fault unless somebody says so.
 impl From<String> for NotGraded {
     fn from(reason: String) -> NotGraded {
-        NotGraded { fault: Fault::Here, reason }
+        NotGraded { fault: Fault::Here, no_kernel: false, reason }
     }
 }
 
 impl NotGraded {
     /// The hand-in's fault.
     pub fn hand_in(reason: String) -> NotGraded {
-        NotGraded { fault: Fault::HandIn, reason }
+        NotGraded { fault: Fault::HandIn, no_kernel: false, reason }
+    }
+
+    /// The hand-in's fault: it holds no kernel that was asked for.
+    pub fn no_kernel(reason: String) -> NotGraded {
+        NotGraded { no_kernel: true, ..NotGraded::hand_in(reason) }
     }
 
     /// What a student is told.

@@ -176,6 +176,49 @@ pub enum Whose {
     Kernel,
 }
 
+/// What kind of reason it is that there is no kernel: a stable word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// The builder refused calls.
+    Refused,
+    /// The kernel function panicked.
+    Panicked,
+    /// It does not compile.
+    NotCompiled,
+    /// It is another kernel each time it is built.
+    AnotherEachTime,
+    /// The program that should have built it gave no answer that can be taken.
+    NoAnswer,
+}
+
+/// That there is no kernel: the text, and what it says for who acts on it and reads no sentence.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Unbuilt {
+    /// What kind of reason it is.
+    pub cause: Cause,
+    /// All that is said.
+    pub text: String,
+    /// The reason in one sentence, without its place.
+    pub title: String,
+    /// The line that is the reason, if one is.
+    pub place: Option<Place>,
+    /// One thing to try.
+    pub help: Option<String>,
+}
+
+impl Unbuilt {
+    /// A reason that says no more than its text: its first line is the title, and what stands behind `try: ` is to be tried.
+    pub fn new(cause: Cause, text: impl Into<String>) -> Unbuilt {
+        let text = text.into();
+        let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        let title = lines.next().unwrap_or("there is no kernel").trim_end_matches(':').to_string();
+        let help = lines.find_map(|line| line.strip_prefix("try: ")).map(str::to_string);
+        Unbuilt { cause, title, place: None, help, text }
+    }
+}
+
 /// Why there is no kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -196,6 +239,19 @@ pub enum BuildFailure {
         /// How it came to that, where it is known. No answer of a program can hold it.
         #[serde(skip)]
         ending: Option<Ending>,
+        /// What the message says, where who wrote it knows more than its text. No answer of a program can hold it.
+        #[serde(skip)]
+        says: Option<Box<Unbuilt>>,
+    },
+    /// It is another kernel each time it is built. No answer of a program can hold it.
+    #[serde(skip)]
+    Varies {
+        /// In what.
+        message: String,
+        /// The line that wrote what differs, if it is known.
+        place: Option<Place>,
+        /// What to do.
+        help: String,
     },
     /// This machine failed: that says nothing of the kernel. No answer of a program can hold it.
     #[serde(skip)]
@@ -208,7 +264,42 @@ pub enum BuildFailure {
 impl BuildFailure {
     /// No answer, and no more is known than this.
     pub fn no_answer(message: impl Into<String>) -> BuildFailure {
-        BuildFailure::NoAnswer { message: message.into(), ending: None }
+        BuildFailure::NoAnswer { message: message.into(), ending: None, says: None }
+    }
+
+    /// The failure, and what it says.
+    pub fn unbuilt(&self) -> Unbuilt {
+        let first = |text: &str| text.lines().next().unwrap_or_default().trim_end_matches(':').to_string();
+        let of = |cause: Cause, title: String, place: Option<&Place>, help: &str| Unbuilt {
+            cause,
+            text: self.to_string(),
+            title,
+            place: place.cloned(),
+            help: Some(help.to_string()).filter(|help| !help.is_empty()),
+        };
+        match self {
+            BuildFailure::Rejected(errors) => match errors.as_slice() {
+                [error, ..] => {
+                    let help = errors.iter().map(|error| error.help.as_str()).find(|help| !help.is_empty());
+                    of(Cause::Refused, first(&error.message), Some(&error.place), help.unwrap_or_default())
+                }
+                [] => Unbuilt::new(Cause::Refused, "the builder refused the kernel"),
+            },
+            BuildFailure::Panicked { message, place } => {
+                let place = place.as_ref().filter(|place| place.is_of_the_kernel());
+                let help = if place.is_some() { look_at_the_panic(message) } else { LOOK_AT_THE_CALLS };
+                of(Cause::Panicked, first(&format!("the kernel function panicked: {message}")), place, help)
+            }
+            BuildFailure::NoAnswer { message, says: Some(says), .. } => {
+                Unbuilt { text: message.clone(), ..Unbuilt::clone(says) }
+            }
+            BuildFailure::NoAnswer { message, .. } | BuildFailure::Here { message } => {
+                Unbuilt::new(Cause::NoAnswer, message)
+            }
+            BuildFailure::Varies { message, place, help } => {
+                of(Cause::AnotherEachTime, first(message), place.as_ref(), help)
+            }
+        }
     }
 
     /// How the program came to give no kernel, where it is known.
@@ -244,6 +335,12 @@ impl fmt::Display for BuildFailure {
                 write!(f, "\n  try: {LOOK_AT_THE_CALLS}")
             }
             BuildFailure::NoAnswer { message, .. } | BuildFailure::Here { message } => f.write_str(message),
+            BuildFailure::Varies { message, place, help } => {
+                if let Some(place) = place {
+                    write!(f, "{place}: ")?;
+                }
+                write!(f, "{message}\n  try: {help}")
+            }
         }
     }
 }

@@ -1,8 +1,7 @@
 //! Kernel parameters as bytes: addresses of the GPU's buffers, tensor maps as its driver writes them.
 
 use super::{CudaFailure, refused};
-use emulator::{Block, Param};
-use half::{bf16, f16};
+use emulator::{Block, Param, ParamValue};
 
 /// What turns a tensor map into its object.
 type Encode<'a> = &'a dyn Fn(&device::TensorMap) -> Result<[u8; 128], String>;
@@ -44,26 +43,14 @@ impl Packing<'_> {
     }
 
     fn bytes(&self, path: &str, param: &Param) -> Result<Vec<u8>, CudaFailure> {
-        Ok(match param {
-            Param::U8(v) => v.to_le_bytes().to_vec(),
-            Param::I8(v) => v.to_le_bytes().to_vec(),
-            Param::U16(v) => v.to_le_bytes().to_vec(),
-            Param::I16(v) => v.to_le_bytes().to_vec(),
-            Param::U32(v) => v.to_le_bytes().to_vec(),
-            Param::I32(v) => v.to_le_bytes().to_vec(),
-            Param::U64(v) => v.to_le_bytes().to_vec(),
-            Param::I64(v) => v.to_le_bytes().to_vec(),
-            Param::F16(v) => f16::from_f32(*v).to_le_bytes().to_vec(),
-            Param::Bf16(v) => bf16::from_f32(*v).to_le_bytes().to_vec(),
-            Param::F32(v) => v.to_le_bytes().to_vec(),
-            Param::F64(v) => v.to_le_bytes().to_vec(),
-            Param::Bytes(bytes) => bytes.clone(),
-            Param::Pointer { buffer, offset } => {
-                self.address(&format!("{path}.pointer"), *buffer, *offset)?.to_le_bytes().to_vec()
+        Ok(match param.value() {
+            ParamValue::Bytes(bytes) => bytes,
+            ParamValue::Pointer { buffer, offset } => {
+                self.address(&format!("{path}.pointer"), buffer, offset)?.to_le_bytes().to_vec()
             }
-            Param::TensorMap { buffer, map } => {
+            ParamValue::TensorMap { buffer, map } => {
                 let path = format!("{path}.tensor_map");
-                let address = self.address(&path, *buffer, map.address)?;
+                let address = self.address(&path, buffer, map.address)?;
                 let map = of_the_driver(map, address).ok_or_else(|| {
                     let why = "elements of 4 and 6 bits are for the emulator; a GPU gets maps of 8 bits and more";
                     refused(format!("{path}.map.element"), why)
@@ -71,7 +58,7 @@ impl Packing<'_> {
                 let object = (self.encode)(&map);
                 object.map_err(|why| refused(format!("{path}.map"), format!("is no tensor map: {why}")))?.to_vec()
             }
-            Param::Struct(block) => self.block(&format!("{path}.struct"), block)?,
+            ParamValue::Struct(block) => self.block(&format!("{path}.struct"), block)?,
         })
     }
 

@@ -4,10 +4,10 @@
 //! each process. Then a verdict says nothing of the kernel that is built the next time, and nobody can repeat it.
 
 use crate::ptxas;
-use crate::source::{BuildErrorAt, BuildFailure, Built};
+use crate::source::{BuildFailure, Built};
 
 /// What is said of a kernel that is not the same when it is built again.
-pub const CHANCE: &str = "the kernel is another each time it is built";
+const CHANCE: &str = "the kernel is another each time it is built";
 
 /// What is shown of a line of PTX.
 const SHOWN: usize = 80;
@@ -30,8 +30,8 @@ pub(super) fn twice(build: impl Fn() -> Result<Built, BuildFailure>) -> Result<B
         (Ok(first), Ok(again)) => varies(&first, &again).map_or(Ok(first), Err),
         (Err(failure), Err(_)) | (Ok(_), Err(failure @ BuildFailure::Here { .. })) => Err(failure),
         (Ok(_), Err(failure)) | (Err(failure), Ok(_)) => {
-            let message = format!("{CHANCE}: once there is one, and once there is none:\n{failure}\n  try: {HELP}");
-            Err(BuildFailure::no_answer(message))
+            let message = format!("{CHANCE}: once there is one, and once there is none:\n{failure}");
+            Err(BuildFailure::Varies { message, place: None, help: HELP.to_string() })
         }
     }
 }
@@ -45,11 +45,7 @@ fn varies(first: &Built, again: &Built) -> Option<BuildFailure> {
         Some((line, [was, is])) => (format!("`{was}` became `{is}`"), ptxas::source(&first.ptx, line)),
         None => ("its launch is another, and its PTX the same".to_string(), None),
     };
-    let message = format!("{CHANCE}: {what}");
-    Some(match place {
-        Some(place) => BuildFailure::Rejected(vec![BuildErrorAt { place, message, help: HELP.to_string() }]),
-        None => BuildFailure::no_answer(format!("{message}\n  try: {HELP}")),
-    })
+    Some(BuildFailure::Varies { message: format!("{CHANCE}: {what}"), place, help: HELP.to_string() })
 }
 
 /// The first line in which two texts differ: its number, and the line of each.
@@ -138,7 +134,7 @@ mod tests {
             varies(&first, &again).expect("it is another")
         };
         for loc in [".loc 1", ".loc 1 x 2", ".file 1 \"x\n.loc 1 99999999999 1", ".loc 7 1 1 1", ""] {
-            assert!(matches!(odd(loc), BuildFailure::NoAnswer { .. }), "{loc}");
+            assert!(matches!(odd(loc), BuildFailure::Varies { place: None, .. }), "{loc}");
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::problem::Problem;
 use crate::sampled::Sampled;
 use crate::source::Matrix;
 use crate::steps::Seen;
+use crate::told::Told;
 use crate::verdict::Outcome;
 use emulator::{Options, Report};
 
@@ -79,7 +80,7 @@ impl Judge<'_> {
     }
 
     /// The first findings, each with its TODO.
-    fn all_shown(&self, findings: &Findings, seen: &Observation) -> String {
+    fn all_shown(&self, findings: &Findings, seen: &Observation) -> Told {
         diagnostics::first_few(findings.found.iter().map(|(_, found)| self.shown(found, seen)).collect())
     }
 
@@ -92,30 +93,31 @@ impl Judge<'_> {
 
     /// D is wrong at a large size, or the run broke off.
     fn wrong_sample(&self, run: &Sampled, seen: &Observation, findings: &Findings) -> Outcome {
-        let mut sections: Vec<String> = Vec::new();
+        let mut sections: Vec<Told> = Vec::new();
         if !findings.found.is_empty() {
             sections.push(self.all_shown(findings, seen));
         }
         let wrong = run.title();
-        sections.extend(wrong.iter().map(|wrong| format!("{wrong}.\n")));
-        sections.push(format!(
+        sections.extend(wrong.iter().map(|wrong| format!("{wrong}.\n").into()));
+        let inputs = format!(
             "Inputs: small integers, seed {}, at {}; {} of {} tiles were checked. `{}=1` checks all.\n",
             self.options.input_seed,
             run.problem,
             run.checked.0,
             run.checked.1,
             crate::options::FULL
-        ));
+        );
+        sections.push(inputs.into());
         let first = findings.found.first().map(|(_, first)| first.title.clone());
         let title = first.or(wrong).unwrap_or_else(|| "the run did not come to its end".to_string());
-        Outcome::Failed { title, text: sections.join("\n") }
+        Outcome::failed(title, Told::joined(sections))
     }
 
     /// D is wrong, or the run broke off: root causes first, then what is wrong with D.
     pub(super) fn incorrect(&self, run: &Observation, seen: &Observation, findings: &Findings) -> Outcome {
         let sources = &self.options.sources;
         let mut title = None;
-        let mut sections = Vec::new();
+        let mut sections: Vec<Told> = Vec::new();
         if let Some(read) = reads_d(seen) {
             title = Some(read.title.clone());
             sections.push(diagnostics::explain(&read, sources));
@@ -153,11 +155,11 @@ impl Judge<'_> {
             // the run that they look at.
             let wrong = self.step.milestones.iter().find_map(|milestone| match (milestone.check)(seen) {
                 Seen::Wrong(explanation) => {
-                    let text = diagnostics::explain(&explanation, sources) + &pointer(self.step, milestone, "");
+                    let text = diagnostics::explain(&explanation, sources) + pointer(self.step, milestone, "");
                     Some((explanation.title, text))
                 }
                 Seen::Found(found) => {
-                    let text = diagnostics::render(&found, sources) + &pointer(self.step, milestone, found.code);
+                    let text = diagnostics::render(&found, sources) + pointer(self.step, milestone, found.code);
                     Some((found.title, text))
                 }
                 _ => None,
@@ -179,24 +181,24 @@ impl Judge<'_> {
                 // What is missing is missing because of that.
                 let all = mismatch.unwritten == mismatch.wrong.1;
                 let how_far = if all { "D was never written" } else { "D is not complete" };
-                sections.push(format!("The run broke off: {how_far}.\n"));
+                sections.push(format!("The run broke off: {how_far}.\n").into());
             } else if sections.is_empty() {
                 title = Some(mismatch.title());
-                sections.push(mismatch.text() + &tried(&mismatch));
+                sections.push(tried(mismatch.text(), &mismatch));
             } else if title.as_deref() == Some(&mismatch.title()) {
-                sections.push(mismatch.numbers());
+                sections.push(mismatch.numbers().into());
             } else {
                 // One thing to try is enough: that of the cause.
-                sections.push(mismatch.summary());
+                sections.push(mismatch.summary().into());
             }
         }
         if let Some(reason) = run.report.incomplete.first() {
-            sections.push(format!("Not modelled, and so not checked: {reason}.\n"));
+            sections.push(format!("Not modelled, and so not checked: {reason}.\n").into());
         }
         let inputs = &run.inputs;
-        sections.push(format!("Inputs: {}, seed {}, at {}.\n", inputs.kind, inputs.seed, inputs.problem));
+        sections.push(format!("Inputs: {}, seed {}, at {}.\n", inputs.kind, inputs.seed, inputs.problem).into());
         let title = title.unwrap_or_else(|| "the run did not come to its end".to_string());
-        Outcome::Failed { title, text: sections.join("\n") }
+        Outcome::failed(title, Told::joined(sections))
     }
 }
 

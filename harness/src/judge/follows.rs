@@ -20,7 +20,7 @@ impl Judge<'_> {
             let before = milestones.iter().take_while(|milestone| milestone.id != home.id).any(|m| wrong(&m.state));
             let its = milestones.iter_mut().find(|milestone| milestone.id == home.id && milestone.state.seen());
             if let Some(milestone) = its.filter(|_| !before) {
-                milestone.state = MilestoneState::Wrong { text: diagnostics::render(found, &self.options.sources) };
+                milestone.state = diagnostics::render(found, &self.options.sources).into();
             }
         }
         // Where a run breaks off says less than what a milestone's own check has seen.

@@ -8,7 +8,6 @@ mod structure;
 mod todos;
 mod unbuilt;
 
-pub use again::CHANCE;
 pub use todos::mended_elsewhere;
 
 pub use structure::structure;
@@ -24,10 +23,11 @@ use crate::observe::{self, Observation};
 use crate::options::{JudgeOptions, SEED};
 use crate::points;
 use crate::problem::Problem;
-use crate::resources;
+use crate::resources::{self, Wrong};
 use crate::source::{BuildErrorAt, BuildFailure, Built, KernelSource};
 use crate::steps::hopper::HOPPER;
 use crate::steps::{self, Seen, Step};
+use crate::told::Told;
 use crate::verdict::{MilestoneResult, MilestoneState, Outcome, Part, Verdict};
 use emulator::{Diagnostic, Options, Program};
 use ptx::Dtype;
@@ -180,7 +180,7 @@ impl Judge<'_> {
         match stop {
             Stop::NotBuilt(BuildFailure::Here { message }, ..) => verdict.here = Some(message.clone()),
             Stop::NotBuilt(failure, ..) => {
-                verdict.build_failure = Some(failure.to_string());
+                verdict.build_failure = Some(failure.unbuilt());
                 verdict.ending = failure.ending().cloned();
             }
             Stop::Open(..) | Stop::Refused(_) => {}
@@ -194,7 +194,7 @@ impl Judge<'_> {
     fn why(&self, stop: &Stop) -> Outcome {
         match stop {
             Stop::NotBuilt(BuildFailure::Here { message }, ..) => {
-                Outcome::NotChecked { reason: format!("this machine failed, not the kernel: {message}") }
+                Outcome::not_checked(format!("this machine failed, not the kernel: {message}"))
             }
             Stop::NotBuilt(failure, problem, sms) => self.not_built(failure, problem, *sms),
             Stop::Open(built, _) => {
@@ -208,7 +208,7 @@ impl Judge<'_> {
     /// The emulator does not take the PTX text.
     fn refused(&self, diagnostics: &[Diagnostic]) -> Outcome {
         let title = diagnostics.first().map_or("the PTX text is refused", |first| &first.title).to_string();
-        Outcome::Failed { title, text: diagnostics::render_all(diagnostics, &self.options.sources) }
+        Outcome::failed(title, diagnostics::render_all(diagnostics, &self.options.sources))
     }
 
     fn options(&self, problem: &Problem, seed: Option<u64>) -> Options {
@@ -276,21 +276,19 @@ impl Judge<'_> {
     }
 
     /// Why a run did not come to its end.
-    fn broken_off(&self, seen: &Observation) -> Option<String> {
+    fn broken_off(&self, seen: &Observation) -> Option<Told> {
         (!seen.report.completed).then(|| diagnostics::render_all(ranked(seen), &self.options.sources))
     }
 
     /// `broken` is what broke the run off: the first milestone that it cut short shows it, unless the finding has a home.
-    fn state(&self, seen: Seen, broken: &mut Option<String>) -> MilestoneState {
+    fn state(&self, seen: Seen, broken: &mut Option<Told>) -> MilestoneState {
         match seen {
             Seen::Done => MilestoneState::Done,
-            Seen::Wrong(explanation) => {
-                MilestoneState::Wrong { text: diagnostics::explain(&explanation, &self.options.sources) }
-            }
-            Seen::Found(found) => MilestoneState::Wrong { text: diagnostics::render(&found, &self.options.sources) },
+            Seen::Wrong(explanation) => diagnostics::explain(&explanation, &self.options.sources).into(),
+            Seen::Found(found) => diagnostics::render(&found, &self.options.sources).into(),
             Seen::NotReached(reason) => MilestoneState::NotReached { reason },
             Seen::Cut => match broken.take() {
-                Some(text) => MilestoneState::Wrong { text },
+                Some(told) => told.into(),
                 None => MilestoneState::NotReached { reason: BROKE_OFF.to_string() },
             },
         }
@@ -311,16 +309,16 @@ impl Judge<'_> {
         if passed {
             let race_free = self.race_free(first, &seen, &mut findings);
             let leaks = self.leaks(&first.built, &findings);
-            clean = race_free.passed() && leaks.is_empty();
+            clean = race_free.passed() && leaks.is_none();
             self.set(&mut verdict, Part::RaceFree, race_free);
             self.set(&mut verdict, Part::Structure, self.structure(cases, &seen));
             let longest = cases.iter().max_by_key(|case| case.built.ptx.len());
             let bf16 = cases.iter().find(|case| case.problem.dtype == Dtype::Bf16);
             let others: Vec<_> = longest.into_iter().chain(bf16).map(|case| (&case.built, case.problem)).collect();
-            let resources = resources::check(&seen, &others, &leaks, &self.options.sources);
+            let resources = resources::check(&seen, &others, leaks, &self.options.sources);
             let resources = resources.unwrap_or_else(|why| {
                 verdict.here = Some(why.clone());
-                Outcome::NotChecked { reason: why }
+                Outcome::not_checked(why)
             });
             self.set(&mut verdict, Part::Resources, resources);
             self.options.progress.at(|| format!("time at {} …", self.options.demands.timed(self.step)));
@@ -332,7 +330,7 @@ impl Judge<'_> {
             if let (Device::Cuda(_), Some(reason)) = (&self.options.device, on_gpu::tells_apart(cases)) {
                 for part in [Part::RaceFree, Part::Structure] {
                     if verdict.part(part).passed() {
-                        self.set(&mut verdict, part, Outcome::NotChecked { reason: reason.clone() });
+                        self.set(&mut verdict, part, Outcome::not_checked(reason.clone()));
                     }
                 }
             }
@@ -359,14 +357,20 @@ impl Judge<'_> {
     }
 
     /// Tensor memory that is never freed: in the builder's words, else in the emulator's.
-    fn leaks(&self, built: &Built, findings: &Findings) -> String {
+    fn leaks(&self, built: &Built, findings: &Findings) -> Option<Wrong> {
         let sources = &self.options.sources;
         let refused = |error: &BuildErrorAt| {
             diagnostics::at(&error.message, &error.place, "taken here, and never freed", &error.help, sources)
         };
-        match built.leaks.as_slice() {
-            [] => diagnostics::render_all(&findings.leaks, sources),
-            leaks => diagnostics::first_few(leaks.iter().map(refused).collect()),
+        match (built.leaks.as_slice(), findings.leaks.as_slice()) {
+            ([], []) => None,
+            ([], all @ [first, ..]) => {
+                Some(Wrong { title: first.title.clone(), told: diagnostics::render_all(all, sources) })
+            }
+            (all @ [first, ..], _) => Some(Wrong {
+                title: first.message.clone(),
+                told: diagnostics::first_few(all.iter().map(refused).collect()),
+            }),
         }
     }
 
@@ -386,7 +390,7 @@ impl Judge<'_> {
             });
         }
         let Some(case) = cases.iter().find(|case| case.problem == timed && case.sms == self.options.sms) else {
-            return Outcome::NotChecked { reason: format!("the kernel was not built for {timed}") };
+            return Outcome::not_checked(format!("the kernel was not built for {timed}"));
         };
         // No inputs, and no product to hold D against.
         let options = Options { timing_only: true, ..options };
@@ -411,7 +415,7 @@ impl Judge<'_> {
                 wrong = Some((seed, run));
             }
         }
-        let mut sections = Vec::new();
+        let mut sections: Vec<Told> = Vec::new();
         // Here the rules are learnt: what no machine code would show counts, too.
         let all = || findings.found.iter().chain(&findings.notes);
         if all().next().is_some() {
@@ -420,19 +424,19 @@ impl Judge<'_> {
         // A run that broke off has said why.
         if let Some((seed, run)) = wrong.filter(|(_, run)| run.report.completed || run.report.findings.is_empty()) {
             let what = match mismatch::classify(&run.reference, &run.comparison) {
-                Some(mismatch) if run.report.completed => mismatch.text() + &tried(&mismatch),
-                _ => "the run did not come to its end.\n".to_string(),
+                Some(mismatch) if run.report.completed => tried(mismatch.text(), &mismatch),
+                _ => "the run did not come to its end.\n".to_string().into(),
             };
-            sections.push(format!("Under {}: {what}{}", schedule(Some(seed)), self.repeat(seed)));
+            sections.push(Told::from(format!("Under {}: ", schedule(Some(seed)))) + what + self.repeat(seed).as_str());
         }
         if !sections.is_empty() {
             let title = all()
                 .next()
                 .map_or_else(|| "D depends on the schedule".to_string(), |(_, diagnostic)| diagnostic.title.clone());
-            return Outcome::Failed { title, text: sections.join("\n") };
+            return Outcome::failed(title, Told::joined(sections));
         }
         if !findings.incomplete.is_empty() {
-            return Outcome::NotChecked { reason: format!("not modelled: {}", findings.incomplete.join("; ")) };
+            return Outcome::not_checked(format!("not modelled: {}", findings.incomplete.join("; ")));
         }
         let seeds = match (seeds.start(), seeds.end()) {
             (first, last) if first > last => String::new(),
@@ -447,11 +451,11 @@ impl Judge<'_> {
     }
 
     /// A finding, and the run that showed it: its size, if it is not the one that is looked at closely.
-    fn seen_under(&self, ((seed, problem), diagnostic): &(Run, Diagnostic), seen: &Observation) -> String {
+    fn seen_under(&self, ((seed, problem), diagnostic): &(Run, Diagnostic), seen: &Observation) -> Told {
         let text = self.shown(diagnostic, seen);
         let repeat = seed.map(|seed| self.repeat(seed)).unwrap_or_default();
         let at = if *problem == seen.inputs.problem { String::new() } else { format!("at {problem} ") };
-        format!("{text}Seen {at}under {}.\n{repeat}", schedule(*seed))
+        text + format!("Seen {at}under {}.\n{repeat}", schedule(*seed)).as_str()
     }
 
     /// How to judge under one schedule alone.
@@ -471,7 +475,10 @@ fn schedule(seed: Option<u64>) -> String {
     seed.map_or_else(|| "the default schedule".to_string(), |seed| format!("the schedule of seed {seed}"))
 }
 
-/// What to try, as a line; empty when nothing explains the mismatch.
-fn tried(mismatch: &Mismatch) -> String {
-    mismatch.help().map(|help| format!("try: {help}\n")).unwrap_or_default()
+/// A text on a mismatch, with what to try; with nothing when nothing explains it.
+fn tried(text: String, mismatch: &Mismatch) -> Told {
+    match mismatch.help() {
+        Some(help) => Told::with_help(format!("{text}try: {help}\n"), help),
+        None => text.into(),
+    }
 }

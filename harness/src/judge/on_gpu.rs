@@ -11,6 +11,7 @@ use crate::inputs::{InputKind, Inputs};
 use crate::mismatch;
 use crate::observe::Observation;
 use crate::reference::Reference;
+use crate::told::Told;
 use crate::verdict::Outcome;
 
 /// Problems with more multiplications are not run again on the emulator to explain them.
@@ -56,7 +57,7 @@ impl Judge<'_> {
         let work: Vec<Work> = checks.iter().map(|(_, check)| Work::Check(check.clone())).collect();
         let replies = match card.run(&work) {
             Ok(replies) => replies,
-            Err(why) => return Outcome::NotChecked { reason: format!("{}: {why}", card.name()) },
+            Err(why) => return Outcome::not_checked(format!("{}: {why}", card.name())),
         };
         let mut against: Vec<&str> = Vec::new();
         for (reply, (case, check)) in replies.iter().zip(&checks) {
@@ -68,14 +69,14 @@ impl Judge<'_> {
                 }
                 Reply::Unable { why } => {
                     let reason = format!("{}, at {}: {why}", card.name(), case.problem);
-                    return Outcome::NotChecked { reason };
+                    return Outcome::not_checked(reason);
                 }
                 other => return self.wrong_on(card, other, case, check, seen, findings),
             }
         }
         if replies.len() < checks.len() {
             let reason = format!("{}: {} of {} runs were answered", card.name(), replies.len(), checks.len());
-            return Outcome::NotChecked { reason };
+            return Outcome::not_checked(reason);
         }
         let (runs, sizes) = (checks.len(), cases.len());
         Outcome::Passed {
@@ -112,18 +113,19 @@ impl Judge<'_> {
         let (title, text) = match reply {
             Reply::Hung { why } => {
                 let waiting = waiting(card, check);
-                (format!("the kernel does not end at {problem}"), format!("{why}.\n{waiting}"))
+                (format!("the kernel does not end at {problem}"), format!("{why}.\n{waiting}").into())
             }
-            Reply::Failed { why } => (format!("the kernel breaks off at {problem}"), format!("{why}.\n")),
+            Reply::Failed { why } => (format!("the kernel breaks off at {problem}"), format!("{why}.\n").into()),
             Reply::Checked(checked) => self.wrong_d(checked, check),
             Reply::Timed(_) | Reply::Benched(_) | Reply::Told(_) | Reply::Unable { .. } => {
-                ("the GPU answered something else".to_string(), String::new())
+                ("the GPU answered something else".to_string(), Told::default())
             }
         };
-        let on = format!("On {}, {}, seed {}, at {problem}:\n{text}", card.name(), check.kind, check.seed);
+        let on = format!("On {}, {}, seed {}, at {problem}:\n", card.name(), check.kind, check.seed);
+        let on = Told::from(on) + text;
         if problem.products() > EXPLAINED {
             let small = "The emulator was not asked: at this size it takes too long.\n";
-            return Outcome::Failed { title, text: format!("{on}\n{small}") };
+            return Outcome::failed(title, on + "\n" + small);
         }
         let inputs = Inputs::new(problem, check.kind, check.seed);
         let run = Observation::new(&case.built, &case.program, inputs, &self.options(&problem, None)).on(case.sms);
@@ -131,23 +133,24 @@ impl Judge<'_> {
         let right = run.report.completed && run.comparison.is_right() && run.overwritten().is_empty();
         if !right || !findings.found.is_empty() {
             // It knows the lines.
-            if let Outcome::Failed { title, text } = self.incorrect(&run, seen, findings) {
-                return Outcome::Failed { title, text: format!("{text}\n{on}") };
+            if let Outcome::Failed { title, text, says } = self.incorrect(&run, seen, findings) {
+                return Outcome::failed(title, Told { text, says } + "\n" + on);
             }
         }
         let notes = diagnostics::first_few(findings.notes.iter().map(|found| self.seen_under(found, seen)).collect());
         let other = "The emulator runs the same kernel on the same inputs, computes the right D, and finds no rule broken. \
                      What differs is then a matter of time, or a mistake of the emulator: `race-free` under more seeds may tell.\n";
-        Outcome::Failed { title, text: format!("{on}\n{notes}{other}") }
+        Outcome::failed(title, on + "\n" + notes + other)
     }
 
     /// What is wrong with D, as the GPU left it.
-    fn wrong_d(&self, checked: &Checked, check: &Check) -> (String, String) {
+    fn wrong_d(&self, checked: &Checked, check: &Check) -> (String, Told) {
         let mut lines: Vec<String> = checked.touched.iter().map(|touched| format!("{touched}.\n")).collect();
         for matrix in &checked.overwritten {
             lines.push(format!("{}.\n", crate::observe::overwrites(*matrix)));
         }
         let mut title = lines.first().map(|line| line.trim_end().trim_end_matches('.').to_string());
+        let mut wrong = Told::default();
         if let (Some(first), (count @ 1.., all)) = (&checked.first, checked.wrong) {
             let told = checked.d.as_ref().and_then(|d| {
                 let reference = Reference::new(&Inputs::new(check.problem, check.kind, check.seed));
@@ -155,18 +158,18 @@ impl Judge<'_> {
                 mismatch::classify(&reference, &comparison)
             });
             let (what, text) = match told {
-                Some(mismatch) => (mismatch.title(), mismatch.text() + &tried(&mismatch)),
+                Some(mismatch) => (mismatch.title(), tried(mismatch.text(), &mismatch)),
                 None => {
                     let what = format!("D is wrong at {}", check.problem);
                     let text =
                         format!("{count} of {all} elements, held against {}; the first is {first}.\n", checked.against);
-                    (what, text)
+                    (what, text.into())
                 }
             };
             title.get_or_insert(what);
-            lines.push(text);
+            wrong = text;
         }
-        (title.unwrap_or_else(|| "D is wrong".to_string()), lines.concat())
+        (title.unwrap_or_else(|| "D is wrong".to_string()), Told::from(lines.concat()) + wrong)
     }
 
     /// The part `fast`: microseconds beside those of the reference solution, and cuBLAS's.
@@ -174,30 +177,30 @@ impl Judge<'_> {
         let (demands, sms) = (&self.options.demands, self.options.sms);
         let (timed, limit) = (demands.timed(self.step), demands.fast(self.step));
         let Some(case) = cases.iter().find(|case| case.problem == timed && case.sms == sms) else {
-            return Outcome::NotChecked { reason: format!("the kernel was not built for {timed}") };
+            return Outcome::not_checked(format!("the kernel was not built for {timed}"));
         };
         let reference = match demands.reference(self.step, sms) {
             Ok(reference) => reference,
-            Err(reason) => return Outcome::NotChecked { reason },
+            Err(reason) => return Outcome::not_checked(reason),
         };
         let work =
             Work::Time(Time { own: case.built.clone(), reference, problem: timed, seed: self.options.input_seed });
         let times = match card.run(&[work]).map(|replies| replies.into_iter().next()) {
             Ok(Some(Reply::Timed(times))) => times,
             Ok(Some(Reply::Failed { why } | Reply::Unable { why } | Reply::Hung { why })) => {
-                return Outcome::NotChecked { reason: format!("{}: {why}", card.name()) };
+                return Outcome::not_checked(format!("{}: {why}", card.name()));
             }
-            Ok(_) => return Outcome::NotChecked { reason: format!("{} gave no times", card.name()) },
-            Err(why) => return Outcome::NotChecked { reason: format!("{}: {why}", card.name()) },
+            Ok(_) => return Outcome::not_checked(format!("{} gave no times", card.name())),
+            Err(why) => return Outcome::not_checked(format!("{}: {why}", card.name())),
         };
         if let Some(wrong) = times.wrong {
             let title = "D is not right when the kernel is timed".to_string();
+            let help = "Look for what a launch takes from the one before, and for what holds by chance only.";
             let text = format!(
-                "{wrong} ({}, {timed}; A and B of 1, -1 and 0, others in each round).\n\
-                 try: Look for what a launch takes from the one before, and for what holds by chance only.\n",
+                "{wrong} ({}, {timed}; A and B of 1, -1 and 0, others in each round).\ntry: {help}\n",
                 card.name()
             );
-            return Outcome::Failed { title, text };
+            return Outcome::failed(title, Told::with_help(text, help));
         }
         let [low, ratio, high] = times.quartiles();
         let mut detail = format!(
@@ -218,24 +221,26 @@ impl Judge<'_> {
         let held_back = times.held_back();
         if !held_back.is_empty() {
             let reason = format!("inconclusive, run again: {} held the clock back; {detail}", held_back.join(" and "));
-            return Outcome::NotChecked { reason };
+            return Outcome::not_checked(reason);
         }
         if low <= limit && limit < high {
             let reason = format!(
                 "inconclusive, run again: half of the rounds lie from {low:.2} to {high:.2} times, on both sides of the limit, \
                  {limit:.2} times; {detail}"
             );
-            return Outcome::NotChecked { reason };
+            return Outcome::not_checked(reason);
         }
         if ratio <= limit {
             return Outcome::Passed { detail };
         }
         let title = format!("it takes {ratio:.2} times as long as the reference solution");
         let simulated = match self.fast(cases, seen, 0) {
-            Outcome::Failed { text, .. } => format!("Simulated, it looks so:\n{text}"),
-            Outcome::Passed { detail } => format!("The simulated times do not show it: {detail}.\n"),
-            Outcome::NotChecked { .. } | Outcome::NotReached { .. } => String::new(),
+            Outcome::Failed { text, says, .. } => {
+                Told::from("Simulated, it looks so:\n".to_string()) + Told { text, says }
+            }
+            Outcome::Passed { detail } => format!("The simulated times do not show it: {detail}.\n").into(),
+            Outcome::NotChecked { .. } | Outcome::NotReached { .. } => Told::default(),
         };
-        Outcome::Failed { title, text: format!("{detail}; the limit is {limit:.2} times.\n{simulated}") }
+        Outcome::failed(title, Told::from(format!("{detail}; the limit is {limit:.2} times.\n")) + simulated)
     }
 }

@@ -20,7 +20,7 @@ pub fn structure(step: &Step, source: &dyn KernelSource, options: &JudgeOptions)
     };
     // What the recipe says takes no run.
     if let Some(wrong) = judge.launched_otherwise(&cases) {
-        return Outcome::Failed { text: format!("{wrong}.\n"), title: wrong };
+        return Outcome::failed(wrong.clone(), format!("{wrong}.\n"));
     }
     let Some(first) = cases.first() else {
         return Outcome::NotReached { reason: "the step has no sizes".to_string() };
@@ -49,10 +49,11 @@ impl Judge<'_> {
         }
         match (wrong.first(), checked) {
             (None, Ok(detail)) => Outcome::Passed { detail },
-            (first, _) => Outcome::Failed {
-                title: first.cloned().unwrap_or_else(|| format!("this is not a kernel of step {}", self.step.number)),
-                text: wrong.iter().map(|line| format!("{line}.\n")).collect(),
-            },
+            (first, _) => {
+                let other = || format!("this is not a kernel of step {}", self.step.number);
+                let text: String = wrong.iter().map(|line| format!("{line}.\n")).collect();
+                Outcome::failed(first.cloned().unwrap_or_else(other), text)
+            }
         }
     }
 

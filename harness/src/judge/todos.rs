@@ -5,6 +5,7 @@ use crate::diagnostics::{self, Sources};
 use crate::observe::Observation;
 use crate::skeleton;
 use crate::steps::{Milestone, Seen, Step};
+use crate::told::{Pointer, Says, Told};
 use crate::workbook::carry;
 use emulator::{Diagnostic, Place};
 
@@ -145,20 +146,22 @@ impl Judge<'_> {
     }
 
     /// A finding, with the TODO that it is about and what to read there.
-    pub(super) fn shown(&self, diagnostic: &Diagnostic, seen: &Observation) -> String {
+    pub(super) fn shown(&self, diagnostic: &Diagnostic, seen: &Observation) -> Told {
         let text = diagnostics::render(diagnostic, &self.options.sources);
         let pointer = |milestone| pointer(self.step, milestone, diagnostic.code);
-        text + &self.milestone_of(diagnostic, seen).map(pointer).unwrap_or_default()
+        text + self.milestone_of(diagnostic, seen).map(pointer).unwrap_or_default()
     }
 }
 
 /// Where to go on: a line below the explanation of a finding of this code, or of what no finding has (then it is empty).
-pub(super) fn pointer(step: &Step, milestone: &Milestone, code: &str) -> String {
+pub(super) fn pointer(step: &Step, milestone: &Milestone, code: &str) -> Told {
     let (id, read) = match mended_elsewhere(step, code, milestone.id) {
         Some((mends, read)) => (mends.id, read),
         None => (milestone.id, milestone.read),
     };
-    format!("  TODO {id}; read: {read}\n")
+    let text = format!("  TODO {id}; read: {read}\n");
+    let pointer = Some(Pointer { todo: id.to_string(), read: read.to_string() });
+    Told { text, says: Says { pointer, ..Says::default() } }
 }
 
 /// The TODO of the step whose code stands at this place.

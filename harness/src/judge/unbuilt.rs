@@ -3,7 +3,8 @@
 use super::Judge;
 use crate::diagnostics;
 use crate::problem::Problem;
-use crate::source::BuildFailure;
+use crate::source::{BuildFailure, Unbuilt};
+use crate::told::{Says, Told};
 use crate::verdict::Outcome;
 
 impl Judge<'_> {
@@ -18,7 +19,13 @@ impl Judge<'_> {
                 let title = format!("the kernel function panicked: {message}");
                 diagnostics::at(&title, place, "here", emit::source::look_at_the_panic(message), sources)
             }
-            other => format!("error: {other}\n"),
+            BuildFailure::Varies { message, place: Some(place), help } => {
+                diagnostics::at(message, place, "refused here", help, sources)
+            }
+            other => {
+                let Unbuilt { text, place, help, .. } = other.unbuilt();
+                Told { text: format!("error: {text}\n"), says: Says { place, ..Says::help(help.unwrap_or_default()) } }
+            }
         };
         let title = match failure {
             BuildFailure::Rejected(errors) => match errors.as_slice() {
@@ -26,11 +33,14 @@ impl Judge<'_> {
                 [] => "the builder refused the kernel".to_string(),
             },
             BuildFailure::Panicked { .. } => "the kernel function panicked".to_string(),
-            BuildFailure::NoAnswer { message, .. } | BuildFailure::Here { message } => not_built(message),
+            BuildFailure::Varies { message, place: Some(_), .. } => message.clone(),
+            BuildFailure::NoAnswer { message, .. }
+            | BuildFailure::Here { message }
+            | BuildFailure::Varies { message, .. } => not_built(message),
         };
         let (step, plural) = (self.step.number, if sms == 1 { "" } else { "s" });
         let what_for = format!("Built for {problem} on {sms} SM{plural}, which step {step} has to solve.\n");
-        Outcome::Failed { title, text: text + &what_for }
+        Outcome::failed(title, text + what_for.as_str())
     }
 }
 

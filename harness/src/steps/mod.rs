@@ -4,6 +4,7 @@ pub mod hopper;
 mod ladder;
 mod milestones;
 mod products;
+mod roles;
 mod step01;
 mod structure;
 pub mod tile;
@@ -251,10 +252,10 @@ pub const STEPS: &[Step] = &[
     ladder::STEP_4,
     ladder::STEP_5,
     ladder::STEP_6,
-    ladder::STEP_7,
-    ladder::STEP_8,
-    ladder::STEP_9,
-    ladder::STEP_10,
+    roles::STEP_7,
+    roles::STEP_8,
+    roles::STEP_9,
+    roles::STEP_10,
 ];
 
 /// The step of this number, or the kernel for Hopper.

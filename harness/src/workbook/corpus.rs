@@ -193,7 +193,7 @@ fn show(id: &str) -> Result<String, String> {
     // It shows lines of Rust where it finds them.
     let sources = Sources::workspace();
     match bench.runs(&ptx, &launch, &SEEDS) {
-        Err(errors) => text.push_str(&diagnostics::render_all(&errors, &sources)),
+        Err(errors) => text.push_str(&diagnostics::render_all(&errors, &sources).text),
         Ok(runs) => {
             let shows_nothing = verdict(&runs) >= Verdict::Note;
             let said = schedules().zip(runs).map(|(schedule, (report, right))| {
@@ -201,7 +201,7 @@ fn show(id: &str) -> Result<String, String> {
                 let mut said = all_said(&report, &sources);
                 if !right && report.findings.iter().all(|found| found.code == "hang") {
                     let astray = bench.followed(&ptx, &launch).and_then(|(_, found)| found);
-                    said.extend(astray.map(|found| diagnostics::explain(&found.explanation, &sources)));
+                    said.extend(astray.map(|found| diagnostics::explain(&found.explanation, &sources).text));
                 }
                 (head, said)
             });
@@ -260,7 +260,7 @@ fn of_run(report: &Report, right: bool) -> String {
 
 /// What is said of a run.
 fn all_said(report: &Report, sources: &Sources) -> String {
-    diagnostics::render_all(report.findings.iter().chain(&report.notes), sources)
+    diagnostics::render_all(report.findings.iter().chain(&report.notes), sources).text
 }
 
 #[cfg(test)]

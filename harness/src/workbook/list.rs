@@ -55,7 +55,7 @@ pub fn progress(verdict: &Verdict) -> String {
         return "passed".to_string();
     }
     if let Some(failure) = &verdict.build_failure {
-        return format!("builds no kernel: {}", failure.lines().next().unwrap_or_default());
+        return format!("builds no kernel: {}", failure.text.lines().next().unwrap_or_default());
     }
     let is = |wanted: fn(&MilestoneState) -> bool| verdict.milestones.iter().filter(|m| wanted(&m.state)).count();
     let done = is(MilestoneState::seen);
@@ -64,7 +64,7 @@ pub fn progress(verdict: &Verdict) -> String {
     if let Some(next) = next.filter(|_| verdict.next_todo().is_some()) {
         let how = match &next.state {
             MilestoneState::Open { place, .. } => format!(" at {place}"),
-            MilestoneState::Wrong { text } => format!(", wrong: {}", first_line(text)),
+            MilestoneState::Wrong { text, .. } => format!(", wrong: {}", first_line(text)),
             MilestoneState::NotReached { reason } => format!(", not reached: {}", first_line(reason)),
             MilestoneState::Flagged { part } => format!(": works here; see {part}"),
             MilestoneState::Done => String::new(),

@@ -429,7 +429,7 @@ fn built(
         let why = match &failure {
             BuildFailure::Rejected(errors) => {
                 let sources = Sources::at(&workspace.root);
-                diagnostics::first_few(errors.iter().map(|error| diagnostics::refused(error, &sources)).collect())
+                diagnostics::first_few(errors.iter().map(|error| diagnostics::refused(error, &sources)).collect()).text
             }
             other => other.to_string(),
         };

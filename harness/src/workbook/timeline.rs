@@ -15,7 +15,7 @@ pub fn write(path: &Path, built: &Built, problem: Problem, step: u8) -> Result<S
 pub(super) fn run(built: &Built, problem: Problem, step: u8) -> Result<(Report, Launch), String> {
     let refused = |list: &[emulator::Diagnostic]| {
         let sources = diagnostics::Sources::default();
-        format!("the kernel does not run\n\n{}", diagnostics::render_all(list, &sources).trim_end())
+        format!("the kernel does not run\n\n{}", diagnostics::render_all(list, &sources).text.trim_end())
     };
     let program = emulator::load(&built.ptx).map_err(|errors| refused(&errors))?;
     let launch = launch::times_only(built, problem).map_err(|error| error.to_string())?;

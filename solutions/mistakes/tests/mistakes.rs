@@ -129,7 +129,7 @@ fn judge(kernel: ptx::KernelFn, step: u8, change: impl Fn(&str) -> String, launc
             let shown = |list: &[Diagnostic]| {
                 let mut list: Vec<&Diagnostic> = list.iter().collect();
                 list.sort_by_key(|diagnostic| rank(diagnostic));
-                list.iter().map(|&d| (d.clone(), diagnostics::render(d, &Sources::default()))).collect::<Vec<_>>()
+                list.iter().map(|&d| (d.clone(), diagnostics::render(d, &Sources::default()).text)).collect::<Vec<_>>()
             };
             let wrong = report.completed && !right;
             if !report.findings.is_empty() || wrong {

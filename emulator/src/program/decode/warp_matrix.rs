@@ -7,38 +7,14 @@ use crate::program::Bad;
 use crate::program::kind::{Accumulator, Kind, Types};
 use crate::program::op::{Op, Reg};
 use crate::program::rounding64::Round;
-use crate::program::warp_mma::{WarpMmaOp, WideMmaOp};
+use crate::program::warp_mma::{Form, WarpMmaOp};
 use crate::syntax::ast::{Instruction, Operand};
 
 pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) -> Family {
     match (base, mods) {
-        ("mma", ["sync", "aligned", shape, "row", "col", types @ ..]) if types.contains(&"f64") => {
-            wide(l, shape, types, o)
-        }
         ("mma", ["sync", "aligned", shape, "row", "col", types @ ..]) => {
-            let Some((bytes, types)) = form(shape, types) else { return Ok(None) };
-            let d_f32 = types.d == Accumulator::F32;
-            o.expect(4..=4)?;
-            let accumulators = if types.wide_d() { 4 } else { 2 };
-            let lists = [accumulators, bytes / 8, bytes / 16, accumulators];
-            let mut regs: [Vec<Reg>; 4] = Default::default();
-            for (n, (regs, count)) in regs.iter_mut().zip(lists).enumerate() {
-                for part in registers(o, n, count)? {
-                    regs.push(match n {
-                        0 if *part == Operand::Sink => Reg::Sink,
-                        0 => Reg::B32(l.destination32(part)?),
-                        // An integer beside registers is bits.
-                        _ => Reg::B32(l.source32(part, n == 3 && d_f32 && !matches!(part, Operand::Integer(_)))?),
-                    });
-                }
-            }
-            let [d, a, b, c] = regs;
-            let uses = [&a[..], &b, &c].concat();
-            let numbers = |list: Vec<Reg>| {
-                list.into_iter().filter_map(|reg| if let Reg::B32(r) = reg { Some(r) } else { None }).collect()
-            };
-            let op = WarpMmaOp { types, bytes, d: d.clone(), a: numbers(a), b: numbers(b), c: numbers(c) };
-            Ok(Some(Decoded::new(Op::WarpMma(Box::new(op)), uses, d)))
+            let form = if types.contains(&"f64") { wide(shape, types) } else { narrow(shape, types) };
+            form.map(|form| fragments(l, form, o)).transpose()
         }
         ("movmatrix", ["sync", "aligned", "m8n8", "trans", "b16"]) => {
             o.expect(2..=2)?;
@@ -66,41 +42,50 @@ fn registers<'a>(o: &'a Operands, n: usize, count: usize) -> Result<&'a [Operand
     Ok(list)
 }
 
+/// The fragments of D, A, B and C.
+fn fragments(l: &mut Lowering, form: Form, o: &Operands) -> Result<Decoded, Bad> {
+    o.expect(4..=4)?;
+    let [in_d, in_a, in_b, in_c] = form.registers();
+    let mut d = Vec::with_capacity(in_d);
+    for part in registers(o, 0, in_d)? {
+        d.push(match form {
+            _ if *part == Operand::Sink => Reg::Sink,
+            Form::Narrow { .. } => Reg::B32(l.destination32(part)?),
+            Form::Wide { .. } => Reg::B64(l.destination64(part)?),
+        });
+    }
+    let mut sources = |n: usize, count: usize| -> Result<Vec<u16>, Bad> {
+        let source = |part: &Operand| match form {
+            // An integer beside registers is bits.
+            Form::Narrow { types, .. } => {
+                let float = n == 3 && types.d == Accumulator::F32 && !matches!(part, Operand::Integer(_));
+                l.source32(part, float)
+            }
+            Form::Wide { .. } => l.source64(part),
+        };
+        registers(o, n, count)?.iter().map(source).collect()
+    };
+    let op = WarpMmaOp { form, a: sources(1, in_a)?, b: sources(2, in_b)?, c: sources(3, in_c)?, d: d.clone() };
+    let uses = op.uses();
+    Ok(Decoded::new(Op::WarpMma(Box::new(op)), uses, d))
+}
+
 /// FP64. It rounds to nearest where no other rounding is said.
-fn wide(l: &mut Lowering, shape: &str, types: &[&str], o: &Operands) -> Family {
+fn wide(shape: &str, types: &[&str]) -> Option<Form> {
     let (rows, depth) = match shape {
         "m8n8k4" => (8, 4),
         "m16n8k4" => (16, 4),
         "m16n8k8" => (16, 8),
         "m16n8k16" => (16, 16),
-        _ => return Ok(None),
+        _ => return None,
     };
     let rest: Vec<&str> = types.iter().copied().filter(|part| Round::of(part).is_none()).collect();
-    if rest != ["f64"; 4] || types.len() > 5 {
-        return Ok(None);
-    }
     let round = types.iter().find_map(|part| Round::of(part)).unwrap_or(Round::Nearest);
-    o.expect(4..=4)?;
-    let counts = [rows / 4, rows * depth / 32, depth / 4, rows / 4];
-    let mut d = Vec::new();
-    for part in registers(o, 0, counts[0])? {
-        d.push(if *part == Operand::Sink { Reg::Sink } else { Reg::B64(l.destination64(part)?) });
-    }
-    let mut sources: [Vec<u16>; 3] = Default::default();
-    for (n, (list, count)) in sources.iter_mut().zip(&counts[1..]).enumerate() {
-        for part in registers(o, n + 1, *count)? {
-            list.push(l.source64(part)?);
-        }
-    }
-    let [a, b, c] = sources;
-    let uses = [&a[..], &b, &c].concat().into_iter().map(Reg::B64).collect();
-    let op = WideMmaOp { rows, depth, round, d: d.clone(), a, b, c };
-    Ok(Some(Decoded::new(Op::WideMma(Box::new(op)), uses, d)))
+    (rest == ["f64"; 4] && types.len() <= 5).then_some(Form::Wide { rows, depth, round })
 }
 
-/// Bytes of a row of A, and the types, that shape and types name: D, A, B and C. `.satfinite` may stand anywhere among the types of
-/// integers, as ptxas has it.
-fn form(shape: &str, types: &[&str]) -> Option<(usize, Types)> {
+/// All other types: those of D, A, B and C. `.satfinite` may stand anywhere among the types of integers, as ptxas has it.
+fn narrow(shape: &str, types: &[&str]) -> Option<Form> {
     let rest: Vec<&str> = types.iter().copied().filter(|part| *part != "satfinite").collect();
     let [d, a, b, c] = rest[..] else { return None };
     let (named, times) = (Types::named(d, a, b)?, types.len() - rest.len());
@@ -112,7 +97,7 @@ fn form(shape: &str, types: &[&str]) -> Option<(usize, Types)> {
         ("m16n8k8", Kind::Tf32) | ("m16n8k16", Kind::F16) | ("m16n8k32", Kind::F8f6f4 | Kind::I8) => 32,
         _ => return None,
     };
-    Some((bytes, Types { saturate: times == 1, ..named }))
+    Some(Form::Narrow { types: Types { saturate: times == 1, ..named }, bytes })
 }
 
 /// Whether integers may stand in a fragment of `mma`, as the bits of its elements: beside registers of bits (what ptxas 13.5 takes).

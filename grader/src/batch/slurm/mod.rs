@@ -80,7 +80,7 @@ impl Slurm {
                 "no node graded it in {TRIES} tries\n  try: Look at {}/slurm/*/*.log, and give the batch again.",
                 store.folder.display()
             );
-            let untried = Work { kept: Err(NoCopy { reason, here: true }), ..one };
+            let untried = Work { kept: Err(NoCopy { reason, here: true, no_kernel: false }), ..one };
             let id = untried.id.clone();
             store.keep_result(&id, &untried.run(0))?;
         }

@@ -104,7 +104,7 @@ fn build(
         let why = match &failure {
             BuildFailure::Rejected(errors) => {
                 let sources = Sources::at(&workspace.root);
-                diagnostics::first_few(errors.iter().map(|error| diagnostics::refused(error, &sources)).collect())
+                diagnostics::first_few(errors.iter().map(|error| diagnostics::refused(error, &sources)).collect()).text
             }
             other => other.to_string(),
         };
