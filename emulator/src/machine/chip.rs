@@ -7,6 +7,7 @@
 
 use super::cache::LINE;
 use super::cluster::{Cluster, Place, Shared, cluster_extent};
+use super::explain_protocol::Ahead;
 use super::findings::Findings;
 use super::grant::slots;
 use super::launch_control::Queue;
@@ -105,6 +106,7 @@ pub struct Chip<'a> {
     /// Whether an interleaving of the clusters that have ended can get stuck; those in which none can.
     pub deadlock: Deadlock,
     pub judged: BTreeMap<u128, Deadlock>,
+    pub ahead: Arc<Ahead>,
     pub timing: Vec<Label>,
 }
 
@@ -170,6 +172,7 @@ impl<'a> Chip<'a> {
             missing: vec![],
             deadlock: Deadlock::NotJudged,
             judged: BTreeMap::new(),
+            ahead: Arc::default(),
             timing: vec![],
             s,
         };
@@ -222,8 +225,12 @@ impl<'a> Chip<'a> {
         let (mut all, mut work): (Vec<_>, Vec<_>) = all.partition(|(_, running)| later(running));
         // What takes longest comes first.
         work.sort_by_key(|(_, running)| !self.s.options.values.include(running.index));
+        let ahead = self.ahead.clone();
         all.extend(self.crew.all(work, move |(n, mut running)| {
             running.progress = running.cluster.run(until);
+            if running.progress == Progress::Done {
+                running.cluster.judge_ahead(&ahead);
+            }
             (n, running)
         }));
         all.sort_unstable_by_key(|&(n, _)| n);

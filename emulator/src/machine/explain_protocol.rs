@@ -5,6 +5,8 @@ use crate::diagnostic::{Diagnostic, Label, Severity};
 use crate::protocol::{Doubt, Shape, Stuck, Timing, Verdict, Waiting, What, Why, judge};
 use crate::report::Deadlock;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Why nothing is known of a cluster that did too much.
 const TOO_LONG: &str = "a cluster has more barrier operations than are remembered";
@@ -15,9 +17,43 @@ const MOST_SEARCHED: usize = 8;
 const RULE: &str = "Warps and engines may be fast or slow: only barriers say what comes before what. A wait by parity tells a phase only from the \
                     one before it, and what arrives counts for whatever phase is the current one (PTX ISA 9.7.13.15.2, 9.7.13.15.16).";
 
+/// The record of the first cluster that ends, judged on the thread that has run it, while others still run: most records are like it.
+#[derive(Debug, Default)]
+pub struct Ahead {
+    begun: AtomicBool,
+    /// The record's fingerprint, and what is said of it.
+    judged: Mutex<Option<(u128, Verdict)>>,
+}
+
+impl Ahead {
+    fn judged(&self) -> MutexGuard<'_, Option<(u128, Verdict)>> {
+        self.judged.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is said of a record, once.
+    fn take(&self, fingerprint: u128) -> Option<Verdict> {
+        self.judged().take_if(|(of, _)| *of == fingerprint).map(|(_, verdict)| verdict)
+    }
+}
+
 impl Cluster<'_> {
+    /// It has ended, with others: its record may be judged at once.
+    pub fn judge_ahead(&self, ahead: &Ahead) {
+        let memory = || self.record.timing().into_iter().any(|(_, why)| why == Timing::Memory);
+        if self.record.is_off() || self.record.is_full() || ahead.begun.swap(true, Ordering::Relaxed) || memory() {
+            return;
+        }
+        let verdict = judge(&self.record, &self.shape());
+        *ahead.judged() = Some((self.record.fingerprint(), verdict));
+    }
+
+    fn shape(&self) -> Shape {
+        let threads = self.launch.block.iter().product();
+        Shape { ctas: self.ctas.len(), threads, room: self.room, sharing: self.sharing }
+    }
+
     /// Whether another interleaving of a cluster that ran to its end can get stuck; `judged`: what was said of records by their fingerprints.
-    pub fn judge_protocol(&mut self, judged: &mut BTreeMap<u128, Deadlock>) -> Deadlock {
+    pub fn judge_protocol(&mut self, judged: &mut BTreeMap<u128, Deadlock>, ahead: &Ahead) -> Deadlock {
         if self.record.is_off() {
             return Deadlock::NotJudged;
         }
@@ -42,9 +78,7 @@ impl Cluster<'_> {
         if searched >= MOST_SEARCHED {
             return Deadlock::NotProved(vec!["further clusters do otherwise, and were not looked at".into()]);
         }
-        let threads = self.launch.block.iter().product();
-        let shape = Shape { ctas: self.ctas.len(), threads, room: self.room, sharing: self.sharing };
-        let verdict = match judge(&self.record, &shape) {
+        let verdict = match ahead.take(fingerprint).unwrap_or_else(|| judge(&self.record, &self.shape())) {
             Verdict::Proved => Deadlock::Impossible,
             Verdict::Refuted(stuck, doubts) => {
                 self.explain_stuck(&stuck, &doubts);
