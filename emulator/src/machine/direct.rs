@@ -15,8 +15,8 @@ use crate::program::op::TmaKind;
 use crate::report::Memory;
 use crate::tensor_map::Swizzle;
 
-/// Rows that are asked for before they are copied.
-const AHEAD: usize = 16;
+/// Lines that are asked for before they are copied.
+const AHEAD: usize = 32;
 
 impl Copy {
     /// Whether its rows are all there, as they are, in pieces that a swizzle keeps together.
@@ -26,6 +26,15 @@ impl Copy {
         };
         let as_they_are = self.kind == TmaKind::Load && !self.element.is_rounded();
         as_they_are && permutation(self.swizzle, 0).is_some() && self.rows.iter().all(whole)
+    }
+
+    /// Asks for the first lines of its source, which it copies later.
+    fn ask(&self, global: &Global) {
+        let Some((_, runs)) = self.rows.first().and_then(|rows| rows.inside) else { return };
+        let (bytes, row) = (&global.buffers[runs.buffer].memory.bytes, runs.bytes as usize);
+        for at in runs.starts().take(AHEAD * LINE / row.max(1)) {
+            prefetch(bytes.get(at as usize..at as usize + row).unwrap_or_default());
+        }
     }
 
     /// A bit for each buffer that it reads.
@@ -40,6 +49,7 @@ impl Cluster<'_> {
         let copy = &self.copies[n];
         let waits = copy.is_plain() && copy.buffers() & self.outbox.written() == 0;
         if waits {
+            copy.ask(&self.global);
             self.waiting.push(n);
         }
         waits
