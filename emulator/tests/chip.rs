@@ -2,7 +2,8 @@
 //! several CTAs share. Nothing of it depends on the number of host threads.
 
 use emulator::{
-    Buffer, Content, Distribution, Element, Launch, NumberType, Options, Param, Random, Report, Swizzle, TensorMap,
+    Buffer, Content, Deadlock, Distribution, Element, Launch, NumberType, Options, Param, Random, Report, Swizzle,
+    TensorMap,
 };
 use std::num::NonZeroUsize;
 
@@ -358,5 +359,23 @@ fn one_coordinate_of_a_response_is_one_register() {
     }
     for (form, d) in [("get_first_ctaid::z", "{%r1, %r2, %r3}"), ("get_first_ctaid.v4", "{%r1, %r2}")] {
         assert_eq!(query(form, d).unwrap_err()[0].code, "ptx-semantics");
+    }
+}
+
+/// Both CTAs can get stuck in the same way, each in statements of its own, and a finding names those of each. That one of them can is told by
+/// its own steps and lines, whichever the host was done with first: here it is what the finding says already.
+#[test]
+fn what_can_get_stuck() {
+    let program = emulator::load(include_str!("kernels/same_but_elsewhere.ptx")).expect("it loads");
+    let launch = Launch { block: [1024, 1, 1], ..one_warp([2, 1, 1], vec![], vec![]) };
+    let run = |threads| {
+        let options = Options { threads: NonZeroUsize::new(threads), ..Default::default() };
+        emulator::run(&program, &launch, &options)
+    };
+    for threads in [1, 2, 7, 2, 7] {
+        let report = run(threads);
+        let codes: Vec<&str> = report.findings.iter().map(|finding| finding.code).collect();
+        assert_eq!(report.deadlock, Deadlock::Possible, "{threads} threads");
+        assert_eq!(codes, ["phase-overtaken"; 2], "{threads} threads: {:#?}", report.findings);
     }
 }

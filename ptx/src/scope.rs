@@ -11,11 +11,13 @@ use std::marker::PhantomData;
 /// here: a call that does not fit does not compile.
 ///
 /// Scopes nest as closures. While an inner one is open the outer one cannot be used: the threads that are not in the
-/// inner one have gone around it. The compiler says so, and of [`Scope::sync`] and [`Scope::cluster_sync`] the build: these two are what one
-/// would call there, and an error of the build can say why not.
+/// inner one have gone around it. The compiler says so; of [`Scope::sync`] and [`Scope::cluster_sync`], and of what opens a scope for some
+/// threads, the build: these two are what one would call there, and an error of the build can say why not.
 pub struct Scope<L: Level> {
     /// The first warp of the scope in its CTA.
     first_warp: u32,
+    /// How many scopes of some threads it lies in, itself counted.
+    depth: usize,
     // Not Send: the kernel being built belongs to this thread.
     level: PhantomData<*const L>,
 }
@@ -33,7 +35,7 @@ pub type SomeThreads = Scope<level::SomeThreads>;
 
 impl Cta {
     pub(crate) fn outermost() -> Cta {
-        Scope { first_warp: 0, level: PhantomData }
+        Scope { first_warp: 0, depth: 0, level: PhantomData }
     }
 
     /// Says how many threads a CTA has: a multiple of 32, up to 1024. Once, before any scope. PTX: `.reqntid`.
@@ -81,20 +83,25 @@ impl Cta {
     pub fn warpgroup<R>(&self, index: u32, body: impl FnOnce(&mut Warpgroup) -> R) -> R {
         let place = Place::caller();
         let count = with_at(place, |s| threads(s) / 128).unwrap_or(0);
-        pick(place, "warpgroup", index, count, 7, index, || {
-            body(&mut Scope { first_warp: index.saturating_mul(4), level: PhantomData })
-        })
+        let first_warp = index.saturating_mul(4);
+        let body = || body(&mut self.narrower(first_warp));
+        pick(place, self.depth, ("warpgroup", index, count), (7, index), body)
     }
 }
 
 impl<L: Level> Scope<L> {
     /// The same threads, for a closure inside of control flow that all of them follow.
     pub(crate) fn same(&self) -> Scope<L> {
-        Scope { first_warp: self.first_warp, level: PhantomData }
+        Scope { first_warp: self.first_warp, depth: self.depth, level: PhantomData }
     }
 
     pub(crate) fn divergent(&self) -> Scope<L::Divergent> {
-        Scope { first_warp: self.first_warp, level: PhantomData }
+        Scope { first_warp: self.first_warp, depth: self.depth, level: PhantomData }
+    }
+
+    /// A scope of some of its threads.
+    fn narrower<M: Level>(&self, first_warp: u32) -> Scope<M> {
+        Scope { first_warp, depth: self.depth + 1, level: PhantomData }
     }
 
     /// What one warp executes: the one with this index in the CTA, or in the warpgroup. The other warps of the scope go
@@ -109,7 +116,7 @@ impl<L: Level> Scope<L> {
         let place = Place::caller();
         let count = with_at(place, |s| if L::KIND == Kind::Warpgroup { 4 } else { threads(s) / 32 }).unwrap_or(0);
         let warp = self.first_warp.saturating_add(index);
-        pick(place, "warp", index, count, 5, warp, || body(&mut Scope { first_warp: warp, level: PhantomData }))
+        pick(place, self.depth, ("warp", index, count), (5, warp), || body(&mut self.narrower(warp)))
     }
 
     /// What one thread of the warp executes; always the same one. The other lanes go on behind the closure.
@@ -122,14 +129,14 @@ impl<L: Level> Scope<L> {
     {
         let place = Place::caller();
         let end = with_at(place, |s| {
-            s.open_for("one elected thread");
+            s.open_for("one elected thread", self.depth);
             let (elected, end) = (s.fresh::<Pred>(), s.new_label("elected_end"));
             let name = s.name(elected);
             s.instruction(format!("elect.sync _|{name}, 0xffffffff"));
             s.instruction(format!("@!{name} bra {end}"));
             end
         });
-        let result = body(&mut Scope { first_warp: self.first_warp, level: PhantomData });
+        let result = body(&mut self.narrower(self.first_warp));
         close(place, end);
         result
     }
@@ -214,8 +221,15 @@ fn threads(s: &mut State) -> u32 {
     1024
 }
 
-/// The threads whose `%tid.x >> shift` is `wanted` execute the body; the others branch to its end.
-fn pick<R>(place: Place, what: &str, index: u32, count: u32, shift: u32, wanted: u32, body: impl FnOnce() -> R) -> R {
+/// The threads whose `%tid.x >> shift` is `wanted` execute the body; the others branch to its end. They are called so, and are of a scope that
+/// lies in so many others: one of some that are counted.
+fn pick<R>(
+    place: Place,
+    depth: usize,
+    (what, index, count): (&str, u32, u32),
+    (shift, wanted): (u32, u32),
+    body: impl FnOnce() -> R,
+) -> R {
     let end = with_at(place, |s| {
         if index >= count {
             s.error(
@@ -227,7 +241,7 @@ fn pick<R>(place: Place, what: &str, index: u32, count: u32, shift: u32, wanted:
                 },
             );
         }
-        s.open_for(&format!("{what} {index}"));
+        s.open_for(&format!("{what} {index}"), depth);
         let thread = special(s, "%tid.x");
         let mine: U32 = s.binary("shr.u32", Value::of(thread), Value::Unsigned(u64::from(shift)));
         let other: Pred = s.binary("setp.ne.u32", Value::of(mine), Value::Unsigned(u64::from(wanted)));

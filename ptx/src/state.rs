@@ -487,8 +487,14 @@ impl State {
         }
     }
 
-    /// A scope of some threads, which are called so.
-    pub fn open_for(&mut self, who: &str) {
+    /// A scope of some threads, which are called so, of a scope that lies in so many of that kind. It is an error if others are open: then
+    /// it is opened inside of a closure, but by the scope around that.
+    pub fn open_for(&mut self, who: &str, depth: usize) {
+        if let Some(among) = self.narrowed.get(depth) {
+            let message =
+                format!("{who} is picked by a scope that is closed here: the closure around it is for {among} alone");
+            self.error(message, "use the scope that this closure is given, or write it behind the closure");
+        }
         self.open(who);
         self.narrowed.push(who.to_string());
     }

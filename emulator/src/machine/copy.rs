@@ -248,11 +248,13 @@ fn scatter_rows(shared: &mut Memory, data: &Memory, offset: u32, rows: &[Rows], 
 }
 
 /// Elements of TF32 within the tensor; what is filled in outside of it stays (measured on an H100, for maps of TF32 and of TF32_FTZ: to the
-/// nearest, to even where two are as near, subnormal numbers as others, a NaN as `cvt.rn.tf32.f32` gives it).
+/// nearest, to even where two are as near, subnormal numbers as others, a NaN as `cvt.rn.tf32.f32` gives it). What is blank stays so.
 fn round(rows: &Rows, data: &mut Memory) {
     let bytes = rows.inside.map_or(0, |(_, runs)| runs.bytes);
     for at in rows.parts().flat_map(|(begin, _)| (begin..begin + bytes).step_by(4)) {
-        if let (value, true) = data.load(at as usize, 4) {
+        if let (value, true) = data.load(at as usize, 4)
+            && !data.any_blank(at as usize, 4)
+        {
             data.store(at as usize, 4, nearest_tf32(value as u32).into(), true);
         }
     }
@@ -337,6 +339,19 @@ const FILL_NAN: u128 = 0x7ff7_7ff7_7ff7_7ff7;
 mod tests {
     use super::*;
     use crate::machine::exact::tests::Random;
+
+    /// Of three numbers the first is blank, the second has no value.
+    #[test]
+    fn only_what_is_known_is_rounded() {
+        let mut data = Memory::from_bytes([1f32.to_bits() + 1; 3].iter().flat_map(|word| word.to_le_bytes()).collect());
+        data.write_blank(0, 4);
+        data.mark(4, 4, false);
+        round(&Rows::plain(12, Some((0, 0))), &mut data);
+        let word = |at| (data.load(at, 4).1, data.any_blank(at, 4));
+        assert_eq!([word(0), word(4), word(8)], [(true, true), (false, false), (true, false)]);
+        assert_eq!(data.load(8, 4).0, 1f32.to_bits().into());
+        assert_eq!(data.load(4, 4).0, u128::from(1f32.to_bits() + 1));
+    }
 
     /// In every swizzle, with holes and without: byte by byte where [`Swizzle::apply`] says.
     #[test]

@@ -21,18 +21,30 @@ const RULE: &str = "Warps and engines may be fast or slow: only barriers say wha
 #[derive(Debug, Default)]
 pub struct Ahead {
     begun: AtomicBool,
-    /// The record's fingerprint, and what is said of it.
-    judged: Mutex<Option<(u128, Verdict)>>,
+    judged: Mutex<Option<Judged>>,
+}
+
+/// What is said of a cluster's record, which has this fingerprint.
+#[derive(Debug)]
+struct Judged {
+    cluster: u32,
+    fingerprint: u128,
+    verdict: Verdict,
 }
 
 impl Ahead {
-    fn judged(&self) -> MutexGuard<'_, Option<(u128, Verdict)>> {
+    fn judged(&self) -> MutexGuard<'_, Option<Judged>> {
         self.judged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is said of a record, once.
-    fn take(&self, fingerprint: u128) -> Option<Verdict> {
-        self.judged().take_if(|(of, _)| *of == fingerprint).map(|(_, verdict)| verdict)
+    /// What is said of a cluster's record, once. That it cannot get stuck is true of all that did the same; what it can get stuck in is told by
+    /// steps and statements of its own record, and which cluster was judged is the host's chance.
+    fn take(&self, cluster: u32, fingerprint: u128) -> Option<Verdict> {
+        let mut judged = self.judged();
+        let own = judged.take_if(|it| {
+            it.fingerprint == fingerprint && (it.cluster == cluster || matches!(it.verdict, Verdict::Proved))
+        });
+        own.map(|it| it.verdict)
     }
 }
 
@@ -44,7 +56,8 @@ impl Cluster<'_> {
             return;
         }
         let verdict = judge(&self.record, &self.shape());
-        *ahead.judged() = Some((self.record.fingerprint(), verdict));
+        let (cluster, fingerprint) = (self.index, self.record.fingerprint());
+        *ahead.judged() = Some(Judged { cluster, fingerprint, verdict });
     }
 
     fn shape(&self) -> Shape {
@@ -78,7 +91,7 @@ impl Cluster<'_> {
         if searched >= MOST_SEARCHED {
             return Deadlock::NotProved(vec!["further clusters do otherwise, and were not looked at".into()]);
         }
-        let verdict = match ahead.take(fingerprint).unwrap_or_else(|| judge(&self.record, &self.shape())) {
+        let verdict = match ahead.take(self.index, fingerprint).unwrap_or_else(|| judge(&self.record, &self.shape())) {
             Verdict::Proved => Deadlock::Impossible,
             Verdict::Refuted(stuck, doubts) => {
                 self.explain_stuck(&stuck, &doubts);

@@ -61,6 +61,33 @@ fn barriers_of_all_among_some() {
     );
 }
 
+/// A scope picks its threads only where no other that it has picked is open: else nobody would come, or a part of those that elect.
+#[test]
+fn scopes_picked_by_a_closed_one() {
+    check(
+        |k, _| {
+            k.threads(256);
+            k.warpgroup(0, |_| k.warpgroup(1, |_| {}));
+            k.warp(0, |w| {
+                k.warp(1, |_| {});
+                w.elect_one(|_| w.elect_one(|_| {}));
+            });
+            k.warpgroup(0, |wg| wg.warp(1, |w| w.elect_one(|_| wg.warp(2, |_| {}))));
+            k.repeat(2, |k, _| k.warpgroup(1, |wg| wg.repeat(2, |wg, _| wg.warp(3, |w| w.elect_one(|_| {})))));
+        },
+        expect![[r#"
+            +3: warpgroup 1 is picked by a scope that is closed here: the closure around it is for warpgroup 0 alone
+                Use the scope that this closure is given, or write it behind the closure.
+            +5: warp 1 is picked by a scope that is closed here: the closure around it is for warp 0 alone
+                Use the scope that this closure is given, or write it behind the closure.
+            +6: one elected thread is picked by a scope that is closed here: the closure around it is for one elected thread alone
+                Use the scope that this closure is given, or write it behind the closure.
+            +8: warp 2 is picked by a scope that is closed here: the closure around it is for warp 1 alone
+                Use the scope that this closure is given, or write it behind the closure.
+        "#]],
+    );
+}
+
 #[test]
 fn rings() {
     check(
