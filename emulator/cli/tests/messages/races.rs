@@ -28,7 +28,6 @@ bar.sync 0;";
             23 | ld.shared.u32 %r3, [tile];
                | ^^^^^^^^^^^^^^^^^^^^^^^^^^ warp 0 reads it here
                |
-               = note: seen 32 times
                = rule: A bulk copy into shared memory is complete when its bytes have completed a phase of its mbarrier; only who has waited for that phase may touch what it writes, or overwrite what it reads (PTX ISA, cp.async.bulk).
                = try: Let warp 0 wait for `bar` first: mbarrier.try_wait.parity with parity 0, until it says true; the copy's bytes complete its phase 0.
 
@@ -55,7 +54,6 @@ bar.sync 0;";
             26 | ld.shared.u32 %r3, [tile];
                | ^^^^^^^^^^^^^^^^^^^^^^^^^^ warp 0 reads it here
                |
-               = note: seen 32 times
                = rule: A bulk copy into shared memory is complete when its bytes have completed a phase of its mbarrier; only who has waited for that phase may touch what it writes, or overwrite what it reads (PTX ISA, cp.async.bulk).
                = try: Wait for parity 0 of `bar`: the copy's bytes complete phase 0, and phase n has parity n mod 2.
 
@@ -225,7 +223,7 @@ DONE:",
             22 | ld.shared.u32 %r3, [tile];
                | ^^^^^^^^^^^^^^^^^^^^^^^^^^ warp 1 reads it here
                |
-               = note: seen 63 times
+               = note: seen 2 times
                = rule: cp.async is asynchronous also for the thread that issues it: cp.async.wait_group or cp.async.wait_all waits for the own copies, a barrier after it for those of others (PTX ISA, cp.async.wait_group).
                = try: After the copies, let every thread that issued some execute cp.async.commit_group and cp.async.wait_group 0, then a CTA barrier (bar.sync).
 

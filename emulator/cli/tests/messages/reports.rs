@@ -168,7 +168,6 @@ fn findings_of_several_seeds_and_notes() {
             20 | ld.shared.u32 %r2, [tile+128];
                | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ warp 0 reads it here
                |
-               = note: seen 32 times
                = rule: Plain accesses of different threads to the same bytes, one of them a write, are a data race unless synchronisation orders them (PTX ISA 8.7.1, 8.9.5).
                = try: Put a CTA barrier (bar.sync) between the two.
 
