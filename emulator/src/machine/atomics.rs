@@ -41,7 +41,8 @@ impl Published {
         }
     }
 
-    /// Plain stores to all of these bytes.
+    /// Plain stores to all of these bytes. Mostly nothing was published: who stores row by row asks for each.
+    #[inline]
     pub fn forget_range(&mut self, memory: usize, start: u64, len: u64) {
         if self.0.is_empty() {
             return;

@@ -39,7 +39,7 @@ pub fn with_factors(work: impl FnOnce(&mut Factors)) {
 
 /// Where operands are read to that are made ready at once, and how many have been: of all clusters that a thread runs, one after the other.
 #[derive(Default)]
-pub struct Elements {
+struct Elements {
     bits: [Vec<[u16; 16]>; 3],
     count: usize,
 }

@@ -51,13 +51,18 @@ impl Ahead {
 impl Cluster<'_> {
     /// It has ended, with others: its record may be judged at once.
     pub fn judge_ahead(&self, ahead: &Ahead) {
-        let memory = || self.record.timing().into_iter().any(|(_, why)| why == Timing::Memory);
-        if self.record.is_off() || self.record.is_full() || ahead.begun.swap(true, Ordering::Relaxed) || memory() {
+        let judged = !self.record.is_off() && !self.record.is_full();
+        if !judged || ahead.begun.swap(true, Ordering::Relaxed) || self.reads_of_others().next().is_some() {
             return;
         }
         let verdict = judge(&self.record, &self.shape());
         let (cluster, fingerprint) = (self.index, self.record.fingerprint());
         *ahead.judged() = Some(Judged { cluster, fingerprint, verdict });
+    }
+
+    /// Statements that read what others store meanwhile.
+    fn reads_of_others(&self) -> impl Iterator<Item = u32> {
+        self.record.timing().into_iter().filter(|&(_, why)| why == Timing::Memory).map(|(site, _)| site)
     }
 
     fn shape(&self) -> Shape {
@@ -71,11 +76,8 @@ impl Cluster<'_> {
             return Deadlock::NotJudged;
         }
         let memory: Vec<String> = self
-            .record
-            .timing()
-            .into_iter()
-            .filter(|&(_, why)| why == Timing::Memory)
-            .map(|(site, _)| format!("{}: this reads what others store meanwhile, and may wait for it", self.at(site)))
+            .reads_of_others()
+            .map(|site| format!("{}: this reads what others store meanwhile, and may wait for it", self.at(site)))
             .collect();
         if !memory.is_empty() {
             return Deadlock::NotProved(memory);

@@ -288,9 +288,7 @@ impl Write {
                 } else {
                     self.put(&mut buffer.memory, at, dense, len);
                 }
-                if !published.is_empty() {
-                    published.forget_range(runs.buffer, start, len as u64);
-                }
+                published.forget_range(runs.buffer, start, len as u64);
                 dense += len;
             }
         }

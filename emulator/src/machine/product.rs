@@ -121,17 +121,12 @@ impl Work for Product<'_> {
         let mut pair = 0;
         for strip in self.strips {
             match self.numerics {
-                // An FP16 accumulator is rounded after each MMA.
-                Numerics::Fast if !self.step.d_f32 && steps > 1 => {
-                    for n in 0..steps {
-                        fast::<L, R, C>(&self.step_of(n), self.factors, n..n + 1, steps, strip, pair, self.cells);
-                    }
-                }
                 Numerics::Fast => {
-                    fast::<L, R, C>(&self.step, self.factors, 0..steps, steps, strip, pair, self.cells);
+                    let some = |which| Together { factors: self.factors, which, steps };
+                    sum_up::<L, R, C, _>(&self.step, steps, some, strip, pair, self.cells);
                 }
                 Numerics::Exact => {
-                    let what = [self.step_of(0), self.step_of(1)];
+                    let what = [0, 1].map(|n| nth(&self.step, n));
                     exact::strip::<L, E>(&what, self.factors, (self.a, self.b), strip, pair, self.cells);
                 }
             }
@@ -152,32 +147,39 @@ pub struct ReadyProduct<'a> {
 impl Work for ReadyProduct<'_> {
     #[inline(always)]
     fn run<L: Lanes, const R: usize, const C: usize, const E: usize>(self) {
-        // An FP16 accumulator is rounded after each MMA.
-        let together = if self.step.d_f32 { self.a.len() } else { 1 };
+        let some = |which: Range<usize>| Apart { a: &self.a[which.clone()], b: &self.b[which] };
         let mut pair = 0;
         for strip in self.strips {
-            for first in (0..self.a.len()).step_by(together.max(1)) {
-                let steps = Apart { a: &self.a[first..first + together], b: &self.b[first..first + together] };
-                strip_of::<L, R, C>(&nth(&self.step, first), &steps, strip, pair, self.cells);
-            }
+            sum_up::<L, R, C, _>(&self.step, self.a.len(), some, strip, pair, self.cells);
             pair += strip.pairs();
         }
     }
 }
 
+/// So many steps of a strip whose pairs begin at `pair`; `some` are those in a range.
+#[inline(always)]
+fn sum_up<L: Lanes, const R: usize, const C: usize, S: Steps>(
+    step: &MmaStep,
+    steps: usize,
+    some: impl Fn(Range<usize>) -> S,
+    strip: &Strip,
+    pair: usize,
+    cells: &mut [u32],
+) {
+    // An FP16 accumulator is rounded after each MMA.
+    let together = if step.d_f32 { steps.max(1) } else { 1 };
+    for first in (0..steps).step_by(together) {
+        strip_of::<L, R, C>(&nth(step, first), &some(first..first + together), strip, pair, cells);
+    }
+}
+
 /// What the n-th step does.
 #[inline(always)]
-fn nth(step: &MmaStep, n: usize) -> MmaStep {
+pub fn nth(step: &MmaStep, n: usize) -> MmaStep {
     if n == 0 { *step } else { MmaStep { accumulate: true, scale: 0, ..*step } }
 }
 
 impl Product<'_> {
-    /// What the n-th step does.
-    #[inline(always)]
-    pub fn step_of(&self, n: usize) -> MmaStep {
-        nth(&self.step, n)
-    }
-
     #[inline(always)]
     pub fn prepare_a<L: Lanes>(&mut self) {
         let Factors { a, a_exponents, .. } = &mut *self.factors;

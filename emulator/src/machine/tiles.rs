@@ -8,7 +8,7 @@
 //! products, and whatever sums of them, are multiples of 2^-100, and none is infinite. With a D up to 2^-101 a sum is D or
 //! at least 2^-101; with a larger D, it is a multiple of 2^-124. So only a D that is subnormal before needs care.
 
-use super::product::{Line, Product, Strip, d_bits, d_values, fast, read_cells, turned, values, write_cells};
+use super::product::{Line, Product, Strip, d_bits, d_values, fast, nth, read_cells, turned, values, write_cells};
 use super::simd::{Lanes, Tiles, WIDTH, flat_mut};
 use crate::numerics::{MmaStep, Numerics};
 use std::ops::Range;
@@ -132,7 +132,7 @@ pub fn run<L: Lanes, const R: usize, const C: usize>(mut product: Product, mut t
     let mut panel = 0;
     for strip in product.strips {
         for first in (0..steps).step_by(together) {
-            let (step, which) = (product.step_of(first), first..first + together);
+            let (step, which) = (nth(&product.step, first), first..first + together);
             if fits[first] {
                 let columns = strip.columns.len();
                 let factors = &product.factors.tiles;
