@@ -10,7 +10,7 @@
 #[path = "../tests/gluon/case.rs"]
 mod case;
 
-use emulator::{Buffer, Content, Launch, Options, Param, Values};
+use emulator::{Buffer, Content, Launch, Mode, Options, Param, Values};
 use std::time::Instant;
 
 fn median(rounds: usize, mut work: impl FnMut()) -> f64 {
@@ -100,7 +100,7 @@ fn times_only() {
     large.launch.grid = [148, 1, 1];
     let program = emulator::load(&large.text).expect("the kernel loads");
     let mut cycles = 0;
-    let options = Options { timing_only: true, ..Options::default() };
+    let options = Options { mode: Mode::Time, ..Options::default() };
     let time = median(3, || {
         let report = emulator::run(&program, &large.launch, &options);
         assert!(report.completed && report.findings.is_empty(), "{:?}", report.findings);

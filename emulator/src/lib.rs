@@ -104,6 +104,21 @@ pub enum Values {
     OfClusters(Vec<u32>),
 }
 
+/// What is wanted of a run. Results and times are the same in each mode that has them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Results, times, and a verdict: every access is held against the rules.
+    #[default]
+    Judge,
+    /// Results and times, which are the same. What would have to be remembered of each access is not, so that no race, no error of layout or
+    /// of lifetimes and no hang of another interleaving is found. What shows by itself still is: a place out of bounds, a hang, an undefined
+    /// value that is stored. [`Report::incomplete`] says so.
+    Compute,
+    /// Times alone: matrices are neither moved nor multiplied either. All memory that the launch does not give as bytes begins with
+    /// defined zeros; a kernel whose paths depend on computed data takes others. [`Report::incomplete`] says so.
+    Time,
+}
+
 /// How to run a launch.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -113,10 +128,8 @@ pub struct Options {
     pub threads: Option<std::num::NonZeroUsize>,
     /// `None`: the default schedule of the simulated clock. `Some(seed)`: an adversarial one that the seed repeats.
     pub seed: Option<u64>,
-    /// Only times are wanted: matrices are neither moved nor multiplied, and no rule about the order of accesses is checked. All
-    /// memory that the launch does not give as bytes begins with defined zeros; a kernel whose paths depend on computed data takes
-    /// others. [`Report::incomplete`] says so.
-    pub timing_only: bool,
+    /// What is wanted of the run.
+    pub mode: Mode,
     /// Which clusters compute values: all, or a sample that makes a large launch fast.
     pub values: Values,
     /// A probe: every 32-bit value that a `tcgen05.ld` gives to registers is multiplied, as FP32, by this, and every one that a
@@ -141,12 +154,22 @@ pub struct Options {
     pub keep_operands: bool,
 }
 
+impl Options {
+    fn judges(&self) -> bool {
+        self.mode == Mode::Judge
+    }
+
+    fn computes(&self) -> bool {
+        self.mode != Mode::Time
+    }
+}
+
 impl Default for Options {
     fn default() -> Options {
         Options {
             gpu: None,
             threads: None,
-            timing_only: false,
+            mode: Mode::Judge,
             values: Values::All,
             tensor_load_factor: 1.0,
             warm_l2: false,

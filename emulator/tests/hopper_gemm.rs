@@ -6,7 +6,7 @@ mod common;
 use common::hopper::{TEXT, launch, product};
 use common::pair::d;
 use common::{load, schedules};
-use emulator::{Deadlock, Diagnostic, EventKind, Options, Report};
+use emulator::{Deadlock, Diagnostic, EventKind, Mode, Options, Report};
 
 fn run(text: &str, k: usize, seed: Option<u64>) -> Report {
     common::run(&load(text), &launch(256, 128, k), seed, 10_000_000)
@@ -211,7 +211,7 @@ fn the_trace_shows_mmas_groups_and_waits() {
 #[test]
 fn time_is_that_of_the_tensor_cores() {
     let k = 4096;
-    let options = Options { timing_only: true, warm_l2: true, ..Default::default() };
+    let options = Options { mode: Mode::Time, warm_l2: true, ..Default::default() };
     let cycles = emulator::run(&load(TEXT), &launch(256, 128, k), &options).cycles;
     let busy = 2 * (k as u64 / 16) * 64;
     assert!(cycles > busy && cycles < busy * 3 / 2, "{cycles} cycles, of which the tensor cores need {busy}");

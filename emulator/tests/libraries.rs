@@ -8,6 +8,8 @@
 mod formats;
 #[path = "libraries/others.rs"]
 mod others;
+#[path = "common/results_only.rs"]
+mod results_only;
 
 use emulator::{Content, Distribution, Launch, Options, Report};
 use formats::Format;
@@ -321,6 +323,9 @@ fn runs_with(name: &str, change: impl FnOnce(&mut Launch)) {
         assert!(report.incomplete.is_empty(), "{name}, seed {seed:?}: {:#?}", report.incomplete);
         let other = report.notes.iter().find(|note| !KNOWN.contains(&note.code));
         assert!(other.is_none(), "{name}, seed {seed:?}: {other:#?}");
+        if matches!(seed, None | Some(0)) {
+            results_only::compare(name, &program, &launch, &options, &report);
+        }
         if held.as_ref() != Some(&report.buffers) {
             assert_eq!(wrong(&launch, &report), 0, "{name}, seed {seed:?}");
             held = Some(report.buffers);

@@ -4,7 +4,7 @@
 #[path = "gluon/case.rs"]
 mod case;
 
-use emulator::{Buffer, Content, Gpu, Launch, Options, Param, Report};
+use emulator::{Buffer, Content, Gpu, Launch, Mode, Options, Param, Report};
 
 /// A kernel around a body, with 32 KB of shared memory. `%tid` is the thread, `%line` its 16 bytes of a row of 128, `%in` and
 /// `%out` point to two buffers.
@@ -209,7 +209,7 @@ fn mmas_on_all_sms_take_longer() {
         tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r2];\n\
         WAIT:\nmbarrier.try_wait.parity.shared::cta.b64 %p1, [%r2], 0;\n@!%p1 bra WAIT;\nEND:\n\
         bar.warp.sync 0xffffffff;\ntcgen05.dealloc.cta_group::1.sync.aligned.b32 %r1, 128;\n";
-    let run = |ctas| run_with(&Options { timing_only: true, ..Default::default() }, 64, body, ctas, 32);
+    let run = |ctas| run_with(&Options { mode: Mode::Time, ..Default::default() }, 64, body, ctas, 32);
     let [one, all] = [run(1), run(148)];
     assert!((128_000..130_000).contains(&one.cycles), "2000 MMAs of 64 cycles: {}", one.cycles);
     takes_longer(all.cycles, one.cycles, 1.15);
@@ -225,16 +225,22 @@ fn gpus_differ() {
     assert!(b200.buffers == h200.buffers, "what is computed does not depend on time");
 }
 
-/// A run for times only takes the same cycles as one that computes, and says that it checked nothing.
+/// A run for results or for times only takes the same cycles as one that judges, gives the same results if any, and says that it
+/// checked nothing.
 #[test]
-fn times_only() {
+fn results_and_times_only() {
     for name in ["ws_two_cta", "clc", "multicast"] {
         let case = case::case(name, None);
         let program = emulator::load(&case.text).unwrap_or_else(|errors| panic!("{errors:#?}"));
-        let run = |timing_only| emulator::run(&program, &case.launch, &Options { timing_only, ..Default::default() });
-        let (whole, times) = (run(false), run(true));
-        assert_eq!((times.cycles, times.instructions), (whole.cycles, whole.instructions), "{name}");
-        assert!(whole.is_clean() && times.completed && times.findings.is_empty(), "{name}: {:#?}", times.findings);
-        assert!(!times.is_clean() && times.incomplete[0].contains("only times"), "{:?}", times.incomplete);
+        let run = |mode| emulator::run(&program, &case.launch, &Options { mode, ..Default::default() });
+        let whole = run(Mode::Judge);
+        assert!(whole.is_clean(), "{name}: {:#?}", whole.findings);
+        for (mode, says) in [(Mode::Compute, "only results and times"), (Mode::Time, "only times")] {
+            let part = run(mode);
+            assert_eq!((part.cycles, part.instructions), (whole.cycles, whole.instructions), "{name}, {mode:?}");
+            assert!(part.completed && part.findings.is_empty(), "{name}, {mode:?}: {:#?}", part.findings);
+            assert!(!part.is_clean() && part.incomplete[0].contains(says), "{name}, {mode:?}: {:?}", part.incomplete);
+            assert!(mode == Mode::Time || part.buffers == whole.buffers, "{name}: the results are others");
+        }
     }
 }

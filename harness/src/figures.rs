@@ -7,7 +7,7 @@ use crate::problem::Problem;
 use crate::recording::{self, Recording};
 use crate::reference_kernels::{self, Recipe};
 use crate::{launch, source::Built};
-use emulator::{EventKind, Options, Report};
+use emulator::{EventKind, Mode, Options, Report};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -159,7 +159,7 @@ pub fn record(kernel: &Recorded) -> Result<Recording, String> {
     let Recipe { problem, kernel: built, sms } = &kernel.recipe;
     let failed = |why: String| format!("{} cannot be recorded: {why}", kernel.name);
     let (report, launch) = if is_step(kernel) {
-        let options = Options { trace: true, timing_only: true, ..Options::default() };
+        let options = Options { trace: true, mode: Mode::Time, ..Options::default() };
         simulate(built, *problem, &options).map_err(failed)?
     } else {
         // With all rules, since some are wrong; and as behind a launch of its own kind: the first loads take what later ones take.
@@ -180,7 +180,7 @@ pub fn record(kernel: &Recorded) -> Result<Recording, String> {
 /// When it does not run.
 pub fn order(kernel: &Recorded) -> Result<Value, String> {
     let Recipe { problem, kernel: built, sms } = &kernel.recipe;
-    let options = Options { trace: true, timing_only: true, ..Options::default() };
+    let options = Options { trace: true, mode: Mode::Time, ..Options::default() };
     let (report, launch) = simulate(built, *problem, &options)?;
     if !report.completed {
         return Err(format!("{} does not come to its end", kernel.name));

@@ -1,6 +1,6 @@
 //! Runs of kernels, for their times.
 
-use emulator::{Actor, CopyKind, Event, EventKind, Options, Report};
+use emulator::{Actor, CopyKind, Event, EventKind, Mode, Options, Report};
 use harness::{InProcess, KernelSource, Problem, launch, ptxas};
 use std::collections::BTreeMap;
 
@@ -61,7 +61,7 @@ impl Runs {
             let launch = launch::times_only(&built, problem).unwrap_or_else(|why| panic!("`{name}`: {why}"));
             // A trace of the largest sizes would fill the memory; of those only the cycles are told.
             let trace = size.iter().map(|n| u64::from(*n)).product::<u64>() < 1 << 34;
-            let options = Options { timing_only: true, trace, max_instructions: 1 << 34, ..Options::default() };
+            let options = Options { mode: Mode::Time, trace, max_instructions: 1 << 34, ..Options::default() };
             let report = emulator::run(&program, &launch, &options);
             assert!(report.completed && report.findings.is_empty(), "`{name}` at {problem}: {:?}", report.findings);
             report

@@ -3,7 +3,8 @@
 //! D = A·Bᵀ in FP16, 2048³, on pairs of CTAs, by four kernels: `tests/gluon/two_cta_ring.ptx` (tiles of 256 × 256, a ring of three stages, all
 //! warps walk through it), `ws_two_cta.ptx` (256 × 128, persistent and warp-specialised), and the solutions of steps 9 (256 × 256) and 10 (512 × 256),
 //! built for a B200. Beside them, in the same process and in turns, the same product in FP32 by the `gemm` crate. Everything around the
-//! kernel counts: copies of the buffers, the clusters, the report. The figures are medians of the rounds.
+//! kernel counts: copies of the buffers, the clusters, the report. Rows are judged, all checks on, but for those of `results only`. The figures
+//! are medians of the rounds.
 //! `-- 1024 3 ring` is 1024³, three rounds, and of the emulator's rows only those whose name contains `ring`.
 
 // The `gemm` crate takes pointers.
@@ -12,7 +13,7 @@
 #[path = "../../tests/gluon/case.rs"]
 mod case;
 
-use emulator::{Launch, Numerics, Options, Program};
+use emulator::{Launch, Mode, Numerics, Options, Program};
 use gemm::Parallelism;
 use harness::{InProcess, InputKind, Inputs, KernelSource, Problem};
 use std::time::Instant;
@@ -117,9 +118,14 @@ fn main() {
         solution("step 9", solutions::step09::kernel, &inputs),
         solution("step 10", solutions::step10::kernel, &inputs),
     ];
-    let runs: Vec<(String, &Kernel, Numerics)> = (kernels.iter())
-        .flat_map(|kernel| [("Fast", Numerics::Fast), ("Exact", Numerics::Exact)].map(|how| (kernel, how)))
-        .map(|(kernel, (how, numerics))| (format!("{}, {how}", kernel.name), kernel, numerics))
+    let ways = [
+        ("Fast", Numerics::Fast, Mode::Judge),
+        ("Fast, results only", Numerics::Fast, Mode::Compute),
+        ("Exact", Numerics::Exact, Mode::Judge),
+    ];
+    let runs: Vec<(String, &Kernel, Numerics, Mode)> = (kernels.iter())
+        .flat_map(|kernel| ways.map(|way| (kernel, way)))
+        .map(|(kernel, (how, numerics, mode))| (format!("{}, {how}", kernel.name), kernel, numerics, mode))
         .filter(|(name, ..)| only.as_ref().is_none_or(|only| name.contains(only)))
         .collect();
 
@@ -137,14 +143,15 @@ fn main() {
                 processor[0] += processor_time() - used;
             }
         }
-        for (n, ((name, kernel, numerics), times)) in (1..).zip(runs.iter().zip(&mut times)) {
+        for (n, ((name, kernel, numerics, mode), times)) in (1..).zip(runs.iter().zip(&mut times)) {
             let (start, used) = (Instant::now(), processor_time());
-            let options =
-                Options { numerics: *numerics, threads: std::num::NonZeroUsize::new(2), ..Options::default() };
+            let threads = std::num::NonZeroUsize::new(2);
+            let options = Options { numerics: *numerics, mode: *mode, threads, ..Options::default() };
             let report = emulator::run(&kernel.program, &kernel.launch, &options);
             times.push(start.elapsed().as_secs_f64());
             processor[n] += processor_time() - used;
-            assert!(report.is_clean(), "{:?} {:?}", report.findings, report.incomplete);
+            let fine = report.is_clean() || *mode == Mode::Compute && report.completed && report.findings.is_empty();
+            assert!(fine, "{:?} {:?}", report.findings, report.incomplete);
             // FP16 results: half a unit in the last place, and what 2048 sums lose.
             let value = |bits: [u8; 2]| half::f16::from_le_bytes(bits).to_f32();
             let wrong = (report.buffers[2].bytes.as_chunks().0.iter().zip(&d))
@@ -164,12 +171,12 @@ fn main() {
         "{size}³, {rounds} rounds: GFLOP/s, ratio to the gemm crate on 1 and on 2 threads, and to its processor time on 2"
     );
     let [one, two] = natives.map(rate);
-    println!("{:18} {one:7.1}   {:5.1} %   {:5.1} %", "gemm, 1 thread", 100.0, 100.0 * one / two);
-    println!("{:18} {two:7.1}   {:5.1} %   {:5.1} %   {:5.1} %", "gemm, 2 threads", 100.0 * two / one, 100.0, 100.0);
+    println!("{:26} {one:7.1}   {:5.1} %   {:5.1} %", "gemm, 1 thread", 100.0, 100.0 * one / two);
+    println!("{:26} {two:7.1}   {:5.1} %   {:5.1} %   {:5.1} %", "gemm, 2 threads", 100.0 * two / one, 100.0, 100.0);
     for ((name, ..), (times, used)) in runs.iter().zip(times.into_iter().zip(&processor[1..])) {
         let rate = rate(times);
         let [alone, together, processor] = [rate / one, rate / two, processor[0] / used].map(|ratio| 100.0 * ratio);
-        println!("{name:18} {rate:7.1}   {alone:5.1} %   {together:5.1} %   {processor:5.1} %");
+        println!("{name:26} {rate:7.1}   {alone:5.1} %   {together:5.1} %   {processor:5.1} %");
     }
     if let Some(peak) = peak() {
         println!("the process held at most {peak} MiB");

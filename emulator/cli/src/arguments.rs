@@ -1,6 +1,7 @@
 //! What can be asked for.
 
 use clap::{Parser, ValueEnum};
+use emulator::Mode;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -45,6 +46,9 @@ pub struct Arguments {
     /// Only simulate times: matrices are neither moved nor multiplied, and nothing is checked
     #[arg(long, conflicts_with_all = ["seed", "seeds"])]
     timing_only: bool,
+    /// Only compute results and times: no access is checked against the others, which is faster
+    #[arg(long, conflicts_with = "timing_only")]
+    results_only: bool,
     /// How the tensor core's sums are computed
     #[arg(long, value_enum, default_value_t = Numerics::Fast, conflicts_with = "timing_only")]
     numerics: Numerics,
@@ -163,7 +167,11 @@ impl Arguments {
         let options = emulator::Options {
             max_instructions: self.max_instructions,
             gpu,
-            timing_only: self.timing_only,
+            mode: match (self.timing_only, self.results_only) {
+                (true, _) => Mode::Time,
+                (false, true) => Mode::Compute,
+                (false, false) => Mode::Judge,
+            },
             trace: self.trace.is_some(),
             threads: self.threads,
             numerics: match self.numerics {

@@ -5,7 +5,7 @@ use crate::bad_input::{self, BadInput};
 use crate::progress::Progress;
 use crate::show::{self, Texts};
 use crate::{launch_file, locate};
-use emulator::{Deadlock, Diagnostic, Label, Launch, Memory, Options, Printed, Report};
+use emulator::{Deadlock, Diagnostic, Label, Launch, Memory, Mode, Options, Printed, Report};
 use serde::Serialize;
 use std::fmt::Write;
 use std::fs;
@@ -20,6 +20,8 @@ struct Summary<'a> {
     clean: bool,
     /// Only times were simulated: nothing was computed or checked.
     timing_only: bool,
+    /// No access was checked.
+    results_only: bool,
     runs: Vec<Run>,
     outputs: Vec<Written>,
 }
@@ -86,10 +88,10 @@ pub fn run(job: &Job) -> Result<bool, BadInput> {
         progress.at(runs.len());
         let options = Options { seed, ..job.options.clone() };
         let mut report = emulator::run(&program, &launch, &options);
-        if seed.is_none() && !options.timing_only {
+        if seed.is_none() && options.mode == Mode::Judge {
             emulator::confirm(&program, &launch, &options, &mut report, 0..CONFIRMING);
         }
-        if runs.is_empty() && !options.timing_only {
+        if runs.is_empty() && options.mode != Mode::Time {
             outputs = write(&launch, &job.launch, &text, &report.buffers)?;
         }
         if let Some(path) = &job.trace {
@@ -100,13 +102,14 @@ pub fn run(job: &Job) -> Result<bool, BadInput> {
     progress.end();
     let clean = runs.iter().all(|run| run.clean);
     let ended = |run: &Run| run.completed && run.findings.is_empty();
-    let fine = clean || job.options.timing_only && runs.iter().all(ended);
+    let fine = clean || job.options.mode != Mode::Judge && runs.iter().all(ended);
     let summary = Summary {
         schema: SCHEMA,
         kernel: job.kernel.display().to_string(),
         entry: &launch.entry,
         clean,
-        timing_only: job.options.timing_only,
+        timing_only: job.options.mode == Mode::Time,
+        results_only: job.options.mode == Mode::Compute,
         runs,
         outputs,
     };
@@ -258,6 +261,8 @@ impl Summary<'_> {
                 run.schedule(),
                 if self.timing_only && run.findings.is_empty() {
                     "times only".into()
+                } else if self.results_only && run.findings.is_empty() {
+                    "results only".into()
                 } else {
                     let proved = run.findings.is_empty() && run.deadlock == Deadlock::Impossible;
                     let hangs = match (proved, run.timing.is_empty()) {

@@ -72,6 +72,9 @@ fn help() {
               --timing-only
                   Only simulate times: matrices are neither moved nor multiplied, and nothing is checked
 
+              --results-only
+                  Only compute results and times: no access is checked against the others, which is faster
+
               --numerics <NUMERICS>
                   How the tensor core's sums are computed
 
@@ -190,6 +193,16 @@ fn times_alone_are_not_called_free_of_findings() {
     assert_eq!((said.status, said.err.as_str()), (0, ""));
     assert!(said.out.contains("default schedule: times only; "), "{}", said.out);
     assert!(!said.out.contains("no findings"), "{}", said.out);
+}
+
+/// The race of this kernel is not looked for, its result is.
+#[test]
+fn results_alone_are_not_called_free_of_findings() {
+    let said = emulate(&here("tests/files"), &["exchange.ptx", "--launch", "exchange.json", "--results-only"]);
+    assert_eq!((said.status, said.err.as_str()), (0, ""));
+    assert!(said.out.contains("default schedule: results only; "), "{}", said.out);
+    assert!(said.out.contains("not checked: only results and times were wanted"), "{}", said.out);
+    assert!(!said.out.contains("no findings") && !said.out.contains("race"), "{}", said.out);
 }
 
 #[test]

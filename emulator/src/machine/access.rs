@@ -50,7 +50,7 @@ impl<'a> Cluster<'a> {
             return Ok(());
         }
         let undefined = self.receive(w, site, op, &targets);
-        if total == CHUNK && !self.options.timing_only && self.blank.is_none() {
+        if total == CHUNK && self.options.judges() && self.blank.is_none() {
             self.chunks_loaded(w, op.d[0], &targets);
         }
         for &reg in op.d.iter() {

@@ -144,9 +144,9 @@ impl<'a> Chip<'a> {
         });
         let mut chip = Chip {
             rewrites: Rewrites::default(),
-            tracker: Tracker::new(if s.options.timing_only { 0 } else { s.buffers }, true),
+            tracker: Tracker::new(if s.options.judges() { s.buffers } else { 0 }, true),
             global: Arc::new(global),
-            outputs: if s.options.timing_only { Outputs::default() } else { Outputs::new(s.launch) },
+            outputs: if s.options.judges() { Outputs::new(s.launch) } else { Outputs::default() },
             queue: Queue { next: 0, total: nx * ny * nz, clusters: [nx, ny, nz] },
             groups,
             room,
@@ -279,8 +279,11 @@ impl<'a> Chip<'a> {
     fn take_effect(&mut self, time: u64, index: u32, item: Item, end: u64) -> bool {
         let Some(at) = self.find(index) else { return false };
         let group = self.running[at].group;
-        let same = matches!(&item, Item::Write(write) if write.changes_nothing(&self.global));
-        self.outputs.see(&item, same, &self.global, &self.tracker);
+        let judges = self.s.options.judges();
+        let same = judges && matches!(&item, Item::Write(write) if write.changes_nothing(&self.global));
+        if judges {
+            self.outputs.see(&item, same, &self.global, &self.tracker);
+        }
         match item {
             Item::Read { runs, stamp, known } => self.check(at, &[runs], stamp, &known, false, false),
             Item::Map { buffer, offset, site, known, acquired } => {

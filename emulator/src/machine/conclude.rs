@@ -6,9 +6,9 @@ use super::findings::Findings;
 use super::schedule::Progress;
 use super::spare::Spare;
 use super::statements::Statements;
-use crate::Values;
 use crate::diagnostic::Label;
 use crate::report::{Deadlock, Event, Report};
+use crate::{Mode, Values};
 use std::sync::Arc;
 
 impl<'a> Chip<'a> {
@@ -58,13 +58,13 @@ impl<'a> Chip<'a> {
         if let Some(first) = stopped {
             self.conclude(first, false);
         }
-        let timing_only = self.s.options.timing_only;
+        let computes = self.s.options.computes();
         let mut ended = std::mem::take(&mut self.ended);
         // As they began, so that most memory goes back to the thread that had asked for it.
         ended.sort_by_key(|cluster| cluster.index);
         self.crew.all(ended, move |cluster| {
             let Cluster { ctas, warps, .. } = cluster;
-            if !timing_only {
+            if computes {
                 Spare::keep(Cluster::spare(ctas, warps));
             }
         });
@@ -94,8 +94,12 @@ impl<'a> Chip<'a> {
         let global = Arc::try_unwrap(self.global).unwrap_or_else(|shared| (*shared).clone());
         let buffers = global.buffers.into_iter().take(self.s.launch.buffers.len());
         let mut incomplete: Vec<String> = Vec::new();
-        if self.s.options.timing_only {
-            incomplete.push("only times were simulated: nothing was computed, and no access was checked".into());
+        match self.s.options.mode {
+            Mode::Judge => {}
+            Mode::Compute => incomplete.push("only results and times were wanted: no access was checked".into()),
+            Mode::Time => {
+                incomplete.push("only times were simulated: nothing was computed, and no access was checked".into());
+            }
         }
         if let Values::OfClusters(wanted) = &self.s.options.values
             && let Some(never) = wanted.iter().find(|index| !self.computed.contains(index))

@@ -35,7 +35,7 @@ impl<'a> Cluster<'a> {
             costs: s.costs,
             global: Arc::default(),
             outbox: Outbox::default(),
-            tracker: Tracker::new(if s.options.timing_only { 0 } else { s.buffers }, false),
+            tracker: Tracker::new(if s.options.judges() { s.buffers } else { 0 }, false),
             non_coherent: None,
             acquired: Default::default(),
             findings: Findings::default(),
@@ -98,7 +98,7 @@ impl<'a> Cluster<'a> {
             cluster_known_near: Vec::new(),
             cluster_time: 0,
             published: Default::default(),
-            record: Record::new(s.options.timing_only),
+            record: Record::new(!s.options.judges()),
             races: Vec::new(),
             raced: None,
             overflowed: None,
@@ -121,9 +121,9 @@ impl<'a> Cluster<'a> {
             polls: 0,
             random: s.options.seed.map(|seed| mix(seed ^ u64::from(index) << 40)),
         };
-        let timing_only = s.options.timing_only;
+        let (computes, judges) = (s.options.computes(), s.options.judges());
         let mut left = Vec::new();
-        if let Some(before) = before.filter(|_| !timing_only) {
+        if let Some(before) = before.filter(|_| computes) {
             cluster.maps = before.maps;
             (cluster.spare_data, cluster.lines) = (before.spare_data, before.lines);
             cluster.wgmma_scratch = before.wgmma_scratch;
@@ -131,12 +131,12 @@ impl<'a> Cluster<'a> {
             left = Cluster::spare(before.ctas, before.warps);
         }
         let [cx, cy, cz] = cluster.extent();
-        cluster.scopes.matter = kernel.scopes && cx * cy * cz > 1 && !timing_only;
+        cluster.scopes.matter = kernel.scopes && cx * cy * cz > 1 && judges;
         for rank in 0..cx * cy * cz {
             let inner = [rank % cx, rank / cx % cy, rank / (cx * cy)];
-            let Spare { shared, tensor, registers } = match timing_only {
-                true => Spare { shared: Memory::zeros(window as usize), ..Spare::default() },
-                false => Spare::take(left.pop(), window as usize),
+            let Spare { shared, tensor, registers } = match computes {
+                true => Spare::take(left.pop(), window as usize),
+                false => Spare { shared: Memory::zeros(window as usize), ..Spare::default() },
             };
             cluster.ctas.push(Cta {
                 id: std::array::from_fn(|n| first[n] + inner[n]),
@@ -145,9 +145,9 @@ impl<'a> Cluster<'a> {
                 loaded: Default::default(),
                 sources: Default::default(),
                 staged: Default::default(),
-                shared_shadow: if timing_only { Shadow::off() } else { Shadow::default() },
+                shared_shadow: if judges { Shadow::default() } else { Shadow::off() },
                 tensor,
-                tensor_shadow: if timing_only { Shadow::off() } else { Shadow::default() },
+                tensor_shadow: if judges { Shadow::default() } else { Shadow::off() },
                 upper_shadow: None,
                 tensor_relinquished: None,
                 last_columns: None,

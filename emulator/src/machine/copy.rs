@@ -33,8 +33,8 @@ impl Cluster<'_> {
 
     /// A copy reads its source.
     pub fn copy_read(&mut self, n: usize) {
-        self.copies[n].blank = !self.options.timing_only && self.is_blank() && self.moves_nothing(&self.copies[n]);
-        if self.options.timing_only || self.copies[n].blank || self.waits(n) {
+        self.copies[n].blank = self.options.computes() && self.is_blank() && self.moves_nothing(&self.copies[n]);
+        if !self.options.computes() || self.copies[n].blank || self.waits(n) {
             self.copies[n].read = true;
             return self.release_bulk(self.copies[n].warp);
         }
@@ -101,19 +101,19 @@ impl Cluster<'_> {
             self.copy_read(n);
         }
         self.copies[n].done = true;
-        let timing_only = self.options.timing_only;
+        let computes = self.options.computes();
         let data = self.copies[n].data.take();
         // It has waited.
         let blank = self.copies[n].blank;
-        let direct = data.is_none() && !timing_only && !blank;
+        let direct = data.is_none() && computes && !blank;
         if direct {
             self.waiting.retain(|&waiting| waiting != n);
         }
-        let data = data.unwrap_or_default();
+        let mut data = data.unwrap_or_default();
         let copy = &self.copies[n];
         match copy.kind {
             TmaKind::Load | TmaKind::Forward => {
-                for slot in copy.shared.iter().filter(|_| !timing_only) {
+                for slot in copy.shared.iter().filter(|_| computes) {
                     let shared = &mut self.ctas[slot.cta].shared;
                     if let Some((update, size)) = copy.update {
                         for at in (0..copy.bytes).step_by(size as usize) {
@@ -157,13 +157,22 @@ impl Cluster<'_> {
                     self.try_complete(barrier, time);
                 }
             }
-            TmaKind::Store | TmaKind::Reduce(_) if timing_only => {}
+            TmaKind::Store | TmaKind::Reduce(_) if !computes => {}
             TmaKind::Store | TmaKind::Reduce(_) => {
                 let runs: Vec<Runs> = copy.rows.iter().filter_map(|rows| rows.inside).map(|(_, runs)| runs).collect();
                 let bytes = runs.iter().map(|runs| runs.bytes * runs.count).sum::<u32>();
-                let mut dense = Memory::undefined(if blank { 0 } else { bytes as usize });
+                // Mostly they lie there as they are written.
+                let whole = !blank && !data.has_blanks() && data.all_defined(0, bytes as usize);
+                let straight = whole && copy.lies_straight();
+                let mut dense = match straight {
+                    true => std::mem::take(&mut data),
+                    false => Memory::undefined(if blank { 0 } else { bytes as usize }),
+                };
+                if straight {
+                    dense.resize(bytes as usize);
+                }
                 let (mut filled, mut undefined) = (0, None);
-                let moved = if blank { 0 } else { runs.len() };
+                let moved = if blank || straight { 0 } else { runs.len() };
                 for (rows, &Runs { buffer, bytes, .. }) in
                     copy.rows.iter().filter(|r| r.inside.is_some()).zip(&runs).take(moved)
                 {
@@ -188,7 +197,7 @@ impl Cluster<'_> {
             }
             TmaKind::Prefetch => {}
         }
-        if !direct && !blank {
+        if !direct && !blank && !data.bytes.is_empty() {
             self.spare_data.push(data);
         }
         let (w, store) = (self.copies[n].warp, matches!(self.copies[n].kind, TmaKind::Store | TmaKind::Reduce(_)));
@@ -207,11 +216,23 @@ impl Cluster<'_> {
         let copy = &self.copies[n];
         let buffers = copy.rows.iter().filter_map(|rows| rows.inside).map(|(_, runs)| runs.buffer);
         let partly = buffers.filter(|&buffer| !self.global.buffers[buffer].whole).map(Source::Buffer).next();
-        let Some(from) = copy.from.map(Source::Shared).or(partly).filter(|_| !self.options.timing_only) else { return };
+        let Some(from) = copy.from.map(Source::Shared).or(partly).filter(|_| self.options.judges()) else { return };
         let (site, extent) = (copy.site, copy.extent);
         for slot in copy.shared.clone() {
             self.keep_origins(site, slot, extent, from);
         }
+    }
+}
+
+impl Copy {
+    /// Whether its rows lie one behind the other, each of them within the tensor.
+    fn lies_straight(&self) -> bool {
+        let mut end = 0;
+        self.rows.iter().all(|rows| {
+            let begin = std::mem::replace(&mut end, rows.linear + rows.bytes * rows.count);
+            let whole = rows.inside.is_some_and(|(first, runs)| first == 0 && runs.bytes == rows.bytes);
+            rows.linear == begin && rows.dense() && whole
+        })
     }
 }
 

@@ -344,14 +344,14 @@ impl Global {
         buffers: &'a [Buffer],
         variables: &[Variable],
         l2_bytes: u64,
-        timing_only: bool,
+        data_free: bool,
         crew: &Crew<'a>,
     ) -> Global {
         let sizes: Vec<u64> = buffers.iter().map(|buffer| buffer.content.size().unwrap_or(0)).collect();
         let extents = extents(&sizes);
         let places = extents.clone();
         let memory = move |buffer: &Buffer| match &buffer.content {
-            content @ (Content::Random(_) | Content::Undefined { .. }) if timing_only => {
+            content @ (Content::Random(_) | Content::Undefined { .. }) if data_free => {
                 Memory::zeros(content.size().unwrap_or(0) as usize)
             }
             Content::Bytes(bytes) => Memory::from_bytes(bytes.clone()),
@@ -370,7 +370,7 @@ impl Global {
             .map(|((b, memory), extent)| GlobalBuffer {
                 name: b.name.clone(),
                 base: extent.base,
-                whole: !matches!(b.content, Content::Undefined { .. } | Content::File(_)) || timing_only,
+                whole: !matches!(b.content, Content::Undefined { .. } | Content::File(_)) || data_free,
                 memory,
                 row_bytes: b.row_bytes,
                 element_bytes: b.element_bytes.unwrap_or(1).max(1),

@@ -144,7 +144,7 @@ impl Cluster<'_> {
         if halves != Halves::Both {
             self.halves_matter(group[0]);
         }
-        if !self.options.timing_only {
+        if self.options.judges() {
             self.collect(site, group, inputs.collector, A::of(a, &i));
         }
         if self.options.tensor_load_factor != 1.0 {
@@ -173,7 +173,7 @@ impl Cluster<'_> {
             let (footprint, base) = footprint(&d, rows, mn_major);
             reads.push(self.read_range(site, group[0], which, d.swizzle, &footprint, base)?);
             for &c in group {
-                if self.options.timing_only {
+                if !self.options.judges() {
                     continue;
                 }
                 let shared = &self.ctas[c].shared;
@@ -187,7 +187,7 @@ impl Cluster<'_> {
         }
         // What tells the accumulator from others.
         let sum = first_lane << 16 | column;
-        if let (Source::Shared(a), false) = (a, self.options.timing_only) {
+        if let (Source::Shared(a), true) = (a, self.options.judges()) {
             let laid = |name, d, rows, mn_major| Laid { name, d, rows, mn_major, site };
             self.check_depths(Multiplied {
                 cta: group[0],
@@ -198,7 +198,7 @@ impl Cluster<'_> {
             });
         }
         match (inputs.accumulate, a) {
-            (true, Source::Shared(a)) if !self.options.timing_only => {
+            (true, Source::Shared(a)) if self.options.judges() => {
                 self.check_product(group[0], sum, [a, b], site);
             }
             (true, _) => {}
@@ -214,8 +214,7 @@ impl Cluster<'_> {
         for &c in group {
             self.touch_tensor(w, c, (column, layout.columns(i.n)), halves, stamp, true);
         }
-        let timing_only = self.options.timing_only;
-        let origin = if timing_only {
+        let origin = if !self.options.judges() {
             0
         } else {
             match self.mma_origin(site, w, group[0], &i, (first_lane, column), inputs.accumulate, unwritten) {
@@ -284,8 +283,8 @@ impl Cluster<'_> {
             read: false,
             stamp,
         };
-        self.accumulators_apart(&recent);
-        if !self.options.timing_only {
+        if self.options.judges() {
+            self.accumulators_apart(&recent);
             self.check_accumulator(&recent, inputs.accumulate, inputs.disabled == [0; 2]);
         }
         self.issued.add(recent);
@@ -317,7 +316,7 @@ impl Cluster<'_> {
                 self.mmas.len() - 1
             }
         };
-        if timing_only {
+        if !self.options.computes() {
             // Nobody reads, nobody computes.
         } else if early && !late {
             self.mma_read(n);

@@ -13,7 +13,7 @@ impl Cluster<'_> {
     /// have been waited for.
     pub fn accumulators_apart(&mut self, new: &Recent) {
         let Some(old) = self.issued.aliased(new) else { return };
-        if self.options.timing_only || old.stamp.epoch <= self.warps[new.warp].views.heard(old.stamp.actor) {
+        if old.stamp.epoch <= self.warps[new.warp].views.heard(old.stamp.actor) {
             return;
         }
         let name = self.tensor_name(new.d.0.max(old.d.0));

@@ -172,7 +172,7 @@ pub fn run(program: &Program, launch: &Launch, options: &Options) -> Report {
     let pieces = if memory::is_much(&launch.buffers) { usize::MAX } else { ctas as usize };
     Crew::of(threads.min(pieces).max(1), |crew| {
         let variables = &program.variables;
-        let mut global = Global::new(&launch.buffers, variables, costs.l2_bytes, options.timing_only, &crew);
+        let mut global = Global::new(&launch.buffers, variables, costs.l2_bytes, !options.computes(), &crew);
         if options.warm_l2 {
             global.cache.warm();
         }

@@ -24,6 +24,13 @@ impl Cluster<'_> {
         // All lanes often read one place: once is as good as 32 times.
         let one = !writes && targets.iter().all(|target| target.1 == targets[0].1);
         let targets = if one { &targets[..targets.len().min(1)] } else { targets };
+        if !self.options.judges() {
+            let shared = targets.iter().filter_map(|t| if let Target::Shared(_, at) = t.1 { Some(at) } else { None });
+            let (low, high) = shared.fold((u32::MAX, 0), |(low, high), at| (low.min(at), high.max(at + total as u32)));
+            if !self.near_barrier(low, high) {
+                return;
+            }
+        }
         self.order_global(at, targets, total as u32, writes, stamp);
         // Neighbours lie in the same block, and what a block held is gone with the first write.
         let mut last = None;
@@ -43,10 +50,7 @@ impl Cluster<'_> {
                 loaded.overwrite(at, end);
             }
         }
-        // Few accesses come close to an mbarrier.
-        let (first, end) = self.barrier_span;
-        let near =
-            low < end && first < high && self.barriers.iter().any(|b| b.valid && b.offset < high && low < b.offset + 8);
+        let near = self.near_barrier(low, high);
         if !near && self.order_granules(at, targets, total, writes, stamp) {
             return;
         }
@@ -83,6 +87,12 @@ impl Cluster<'_> {
                 self.check_barrier_bytes(c, start as u32, end as u32, site, writes);
             }
         }
+    }
+
+    /// Whether bytes of shared memory may be those of an mbarrier: few accesses come close to one.
+    fn near_barrier(&self, low: u32, high: u32) -> bool {
+        let (first, end) = self.barrier_span;
+        low < end && first < high && self.barriers.iter().any(|b| b.valid && b.offset < high && low < b.offset + 8)
     }
 
     /// Checks the bytes of all lanes in global memory against earlier accesses of this cluster. A plain read also goes into the
@@ -132,7 +142,7 @@ impl Cluster<'_> {
         if !writes {
             self.reads_values(runs, stamp.site);
         }
-        if !writes && !self.options.timing_only {
+        if !writes && self.options.judges() {
             let known = views.of_others();
             self.outbox.push(time, Item::Read { runs, stamp, known });
         }

@@ -171,7 +171,7 @@ impl Cluster<'_> {
 impl Chip<'_> {
     /// A cluster ends: who its actors were is asked later.
     pub fn remember_parties(&mut self, cluster: &Cluster) {
-        if !self.s.options.timing_only && self.s.launch.grid.iter().product::<u32>() > 1 {
+        if self.s.options.judges() && self.s.launch.grid.iter().product::<u32>() > 1 {
             self.parties.keep(cluster.index, cluster.parts_and_engines());
         }
     }

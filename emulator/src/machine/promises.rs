@@ -15,7 +15,7 @@ impl Cluster<'_> {
         let other =
             |used: &&Used| used.warp != w && !self.warps[w].has_heard_of(self.warps[used.warp].actor, used.epoch);
         let Some(&used) = self.barriers[barrier as usize].uses.iter().find(other) else { return };
-        if self.options.timing_only {
+        if !self.options.judges() {
             return;
         }
         let (who, name) = (self.warp_name(used.warp), self.barrier_name(barrier));
@@ -53,7 +53,7 @@ impl Cluster<'_> {
     /// The same of the arrivals of commits. Those of one thread are taken to come in their order.
     pub fn check_commits(&mut self, w: usize, barrier: u32, site: u32) -> bool {
         let first = self.barriers[barrier as usize].first_commit;
-        let knows = |c: &Commit| self.options.timing_only || self.warps[w].has_heard_of(c.thread.0, c.thread.1);
+        let knows = |c: &Commit| !self.options.judges() || self.warps[w].has_heard_of(c.thread.0, c.thread.1);
         let mut own = self.commits[first..].iter().filter(|c| c.barrier == barrier);
         let Some(commit) = own.find(|c| !knows(c)).map(|c| c.site) else { return false };
         let name = self.barrier_name(barrier);
@@ -79,7 +79,7 @@ impl Cluster<'_> {
 
     /// A copy that completes on an mbarrier writes these bytes: no other that completes the same phase may, since nothing orders the two.
     pub fn check_copies_apart(&mut self, barrier: u32, slot: Slot, bytes: u32, source: u64, site: u32) {
-        if self.options.timing_only {
+        if !self.options.judges() {
             return;
         }
         let b = &mut self.barriers[barrier as usize];
@@ -163,7 +163,7 @@ impl Cluster<'_> {
     /// Whether a warp knows that a write is complete: through a wait of its own, or from somebody who waited.
     fn knows(&self, w: usize, barrier: u32, promise: &Promise) -> bool {
         let actor = self.barriers[barrier as usize].actor;
-        self.options.timing_only || self.warps[w].has_heard_of(actor, promise.epoch)
+        !self.options.judges() || self.warps[w].has_heard_of(actor, promise.epoch)
     }
 
     fn wait_for(&self, barrier: u32, promise: &Promise, when: &str) -> String {

@@ -49,7 +49,7 @@ impl Cluster<'_> {
     /// A warp is about to operate on a CTA's shared memory.
     pub fn reach(&mut self, w: usize, target: usize, site: u32) {
         let warp = &mut self.warps[w];
-        if warp.cta == target || self.options.timing_only {
+        if warp.cta == target || !self.options.judges() {
             return;
         }
         // Nobody has been told of it by what the warp said before.
@@ -78,7 +78,7 @@ impl Cluster<'_> {
     /// A commit will arrive in this CTA: what who has waited for the arrival knows, if the CTA is another one.
     pub fn commit_reaches(&mut self, w: usize, lane: usize, target: usize, site: u32) -> Option<(ActorId, u32)> {
         let from = self.warps[w].cta;
-        if from == target || self.options.timing_only {
+        if from == target || !self.options.judges() {
             return None;
         }
         let key = (w, lane, target);
@@ -96,7 +96,7 @@ impl Cluster<'_> {
     /// An MMA, the last one of its queue, works on the memories of these CTAs.
     pub fn mma_reaches(&mut self, w: usize, group: &[usize], (actor, epoch): (ActorId, u32), site: u32) {
         let from = self.warps[w].cta;
-        if self.options.timing_only {
+        if !self.options.judges() {
             return;
         }
         for &target in group.iter().filter(|&&c| c != from) {
@@ -107,7 +107,7 @@ impl Cluster<'_> {
     /// A copy, which completes on this mbarrier, will read its CTA's memory: a copy to another CTA.
     pub fn copy_reads(&mut self, barrier: u32, source: usize, site: u32) {
         let b = &self.barriers[barrier as usize];
-        if b.cta == source || self.options.timing_only {
+        if b.cta == source || !self.options.judges() {
             return;
         }
         let (from, actor, epoch) = (b.cta, b.actor, b.next_epoch());
@@ -116,7 +116,7 @@ impl Cluster<'_> {
 
     /// All warps have ended: of each operation on a CTA's memory, one of the CTA's warps must have known.
     pub fn uses_behind_the_end(&mut self) {
-        if self.ctas.len() == 1 || self.options.timing_only {
+        if self.ctas.len() == 1 || !self.options.judges() {
             return;
         }
         let mut uses: Vec<Use> = self.remote.last.values().copied().collect();

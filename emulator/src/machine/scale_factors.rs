@@ -167,7 +167,7 @@ impl Cluster<'_> {
             let text = self.missing_factors(&group, [a, b]);
             self.mmas[n].origin = self.origin(self.mmas[n].site, text);
         }
-        if let Some(apart) = apart.filter(|_| !blank && !self.options.timing_only) {
+        if let Some(apart) = apart.filter(|_| !blank && self.options.judges()) {
             self.factors_apart(n, apart);
         }
     }

@@ -35,7 +35,7 @@ impl Cluster<'_> {
     }
 
     fn needs(&mut self, w: usize, target: usize, site: u32, severity: Severity, rule: &str) {
-        if self.options.timing_only || self.warps[w].met & (1 << target) != 0 {
+        if !self.options.judges() || self.warps[w].met & (1 << target) != 0 {
             return;
         }
         let mut of_target = self.warps.iter().filter(|warp| warp.cta == target);
@@ -63,7 +63,7 @@ impl Cluster<'_> {
         let cta = self.warps[w].cta;
         let peer = cta ^ 1;
         let mine = self.ctas[cta].allocated_with_peer.iter().rposition(|own| own.allocation == allocation);
-        let Some(mine) = mine.filter(|_| !self.options.timing_only) else { return };
+        let Some(mine) = mine.filter(|_| self.options.judges()) else { return };
         let theirs = self.ctas[peer].allocated_with_peer.get(mine).copied();
         if theirs.is_some_and(|theirs| self.warps[w].has_heard_of(self.warps[theirs.warp].actor, theirs.epoch)) {
             return;

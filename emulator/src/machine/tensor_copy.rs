@@ -136,7 +136,7 @@ impl Cluster<'_> {
         let block = u64::from(base) / crate::order::BLOCK;
         self.read_range(site, group[0], "the source of a tcgen05.cp", source.swizzle, &footprint, block)?;
         for &c in group {
-            if self.options.timing_only {
+            if !self.options.judges() {
                 continue;
             }
             let views = std::mem::take(&mut self.warps[w].views);
@@ -167,7 +167,7 @@ impl Cluster<'_> {
             columns,
             bytes: rows * bytes,
         });
-        if self.options.timing_only {
+        if !self.options.computes() {
             return Ok(());
         }
         let (early, late) = (self.perturbed(3), self.perturbed(3));
@@ -195,7 +195,7 @@ impl Cluster<'_> {
     /// A copy overwrites an accumulator whose MMA is not known to be complete: the two are no pipeline.
     fn overwrites_accumulator(&mut self, w: usize, column: u32, columns: u32, stamp: Stamp) {
         let Some(mma) = self.issued.accumulator(column, columns) else { return };
-        if self.options.timing_only || mma.actor != stamp.actor || mma.epoch <= self.warps[w].views.heard(mma.actor) {
+        if !self.options.judges() || mma.actor != stamp.actor || mma.epoch <= self.warps[w].views.heard(mma.actor) {
             return;
         }
         let name = self.tensor_name(column);

@@ -137,7 +137,7 @@ impl Cluster<'_> {
         self.settle();
         let halves = Halves::of(lane, shape.size().0);
         let mut heard = Heard::Nothing;
-        if !self.options.timing_only {
+        if self.options.judges() {
             self.check_accumulator_type(site, c, (halves, column, columns), d);
             self.issued.accumulators_read(c, halves, column, columns);
             heard = self.issued.loads((w, c), halves, (column, columns), &self.warps[w].views);
@@ -151,14 +151,14 @@ impl Cluster<'_> {
         let mut defined = vec![0; d.len()];
         let mut missing = None;
         let blank = self.blank.is_some();
-        if self.options.timing_only {
+        if !self.options.computes() {
             defined.fill(u32::MAX);
         }
-        if self.options.timing_only || blank {
+        if !self.options.computes() || blank {
             d.iter().for_each(|&reg| warp.registers.b32[usize::from(reg)] = [0; 32]);
         }
-        let timing_only = self.options.timing_only;
-        let plain = !timing_only && shape == TensorShape::S32x32b && !pack;
+        let computes = self.options.computes();
+        let plain = computes && shape == TensorShape::S32x32b && !pack;
         if plain {
             // A lane of tensor memory for each thread: some columns at a time, row by row.
             let tensor = &mut self.ctas[c].tensor;
@@ -184,7 +184,7 @@ impl Cluster<'_> {
                 }
             }
         }
-        for (r, &reg) in d.iter().enumerate().take(if plain || timing_only { 0 } else { d.len() }) {
+        for (r, &reg) in d.iter().enumerate().take(if plain || !computes { 0 } else { d.len() }) {
             for t in 0..32 {
                 let (dl, dc) = shape.cell(t, r as u32, pack);
                 let cell = |n: u32| self.ctas[c].tensor.get(lane + dl, column + n);

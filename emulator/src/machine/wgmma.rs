@@ -110,7 +110,7 @@ impl<'a> Cluster<'a> {
         let first = self.whole_warpgroup(w, site)?;
         let inputs = self.wgmma_inputs(at, op)?;
         let pc = self.warps[w].fragments[f].pc;
-        if !self.options.timing_only {
+        if self.options.judges() {
             self.check_operands(w, op, site);
         }
         if self.options.tensor_load_factor != 1.0 {
@@ -337,7 +337,7 @@ impl<'a> Cluster<'a> {
     /// An instruction touches registers that MMAs work on. Tells whether it has to wait for their values: they were touched too
     /// early, which is said here.
     pub fn touches_fragments(&mut self, w: usize, f: usize, inst: &Inst) -> bool {
-        if self.options.timing_only {
+        if !self.options.computes() {
             return false;
         }
         let registers = self.kernel.registers.0;

@@ -118,14 +118,14 @@ impl Cluster<'_> {
         for (which, d, rows, mn_major) in of_a.into_iter().chain([("B", b, op.n, op.b_mn_major)]) {
             let (footprint, base) = footprint(&d, rows, mn_major);
             reads.push(self.read_range(site, cta, which, d.swizzle, &footprint, base)?);
-            if self.options.timing_only {
+            if !self.options.judges() {
                 continue;
             }
             unwritten = unwritten.or_else(|| self.ctas[cta].shared.undefined_granule(footprint.runs(base), 16));
             self.touch_operand(&views, cta, &footprint, base, stamp);
             self.check_layout(cta, Laid { name: which, d, rows, mn_major, site }, &footprint, base);
         }
-        if let (Some(a), false) = (a, self.options.timing_only) {
+        if let (Some(a), true) = (a, self.options.judges()) {
             let laid = |name, d, rows, mn_major| Laid { name, d, rows, mn_major, site };
             // Registers are those of the warpgroup.
             let accumulator = (first as u32) << 16 | u32::from(op.d.first().copied().unwrap_or_default());
@@ -178,7 +178,7 @@ impl Cluster<'_> {
                 self.wgmmas.len() - 1
             }
         };
-        if self.options.timing_only || late {
+        if !self.options.computes() || late {
             // Nobody reads, or only at the end.
         } else if early {
             self.wgmma_read(n);
@@ -233,7 +233,7 @@ impl Cluster<'_> {
 
     /// An MMA is complete.
     pub fn wgmma_done(&mut self, n: usize, time: u64) {
-        if self.wgmmas[n].read_late && !self.options.timing_only {
+        if self.wgmmas[n].read_late && self.options.computes() {
             self.wgmma_read(n);
         }
         let mma = &mut self.wgmmas[n];
@@ -265,7 +265,7 @@ impl Cluster<'_> {
         };
         let accumulate = begin.accumulate;
         let site = self.kernel.code[begin.pc as usize].site;
-        if !self.options.timing_only && self.blank.is_none() {
+        if self.options.computes() && self.blank.is_none() {
             self.compute_wgmma(first, op, &steps);
         } else {
             for warp in &mut self.warps[first..first + WARPS] {
@@ -276,7 +276,7 @@ impl Cluster<'_> {
             && self.warps[first..first + WARPS]
                 .iter()
                 .any(|warp| op.d.iter().any(|&reg| warp.registers.defined(Reg::B32(reg)) != u32::MAX));
-        let unknown = if lacking && !self.options.timing_only {
+        let unknown = if lacking && self.options.computes() {
             self.origin(site, "this MMA adds to registers that hold no defined value".into())
         } else {
             0
@@ -358,8 +358,7 @@ impl Cluster<'_> {
         for (q, warp) in self.warps[first..first + WARPS].iter_mut().enumerate() {
             for (r, &reg) in op.d.iter().enumerate() {
                 let reg = Reg::B32(reg);
-                let before =
-                    if accumulate && !self.options.timing_only { warp.registers.defined(reg) } else { u32::MAX };
+                let before = if accumulate && self.options.computes() { warp.registers.defined(reg) } else { u32::MAX };
                 let mut now = before;
                 for t in 0..if whole { 0 } else { 32 } {
                     let (row, column) = d_element(wide, t, r);

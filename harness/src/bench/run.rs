@@ -8,7 +8,7 @@ use crate::inputs::InputKind;
 use crate::launch;
 use crate::problem::Problem;
 use crate::source::Built;
-use emulator::{Gpu, Options};
+use emulator::{Gpu, Mode, Options};
 
 /// Seconds that a process times at once: the rounds that are left are another's, so that none is ended for its many rounds.
 pub const BATCH: u64 = 20;
@@ -128,7 +128,7 @@ pub fn predicted(machine: &Machine, built: &Built, problem: Problem) -> Result<O
     let described = launch::times_only(built, problem).map_err(|refused| wrong(refused.to_string()))?;
     // L2 holds nothing, as in the rounds.
     // The largest sizes take more instructions than a run for findings may.
-    let options = Options { gpu: Some(gpu), timing_only: true, max_instructions: 1 << 36, ..Options::default() };
+    let options = Options { gpu: Some(gpu), mode: Mode::Time, max_instructions: 1 << 36, ..Options::default() };
     let report = emulator::run(&program, &described, &options);
     match report.findings.first() {
         None if report.completed => Ok(Some(gpu.launch_time(report.cycles) / 1e3)),

@@ -29,7 +29,7 @@ use crate::steps::hopper::HOPPER;
 use crate::steps::{self, Seen, Step};
 use crate::told::Told;
 use crate::verdict::{MilestoneResult, MilestoneState, Outcome, Part, Verdict};
-use emulator::{Diagnostic, Options, Program};
+use emulator::{Diagnostic, Mode, Options, Program};
 use ptx::Dtype;
 use std::time::Instant;
 
@@ -393,7 +393,7 @@ impl Judge<'_> {
             return Outcome::not_checked(format!("the kernel was not built for {timed}"));
         };
         // No inputs, and no product to hold D against.
-        let options = Options { timing_only: true, ..options };
+        let options = Options { mode: Mode::Time, ..options };
         let times =
             |built: &Built, program: &Program| observe::run(program, launch::times_only(built, timed), &options);
         fast::check(reference, &demanded, &times(&case.built, &case.program), times)

@@ -4,7 +4,7 @@ use super::patience::Patience;
 use super::workspace::{Workspace, name};
 use crate::launch;
 use crate::{InProcess, JudgeOptions, KernelSource, Problem};
-use emulator::{Gpu, Options, Usage};
+use emulator::{Gpu, Mode, Options, Usage};
 use ptx::Dtype;
 use serde::Serialize;
 use std::collections::HashMap;
@@ -153,7 +153,7 @@ fn simulate(step: u8, problem: Problem) -> Result<(u64, Usage), String> {
         .map_err(|error| format!("the solution of {label} does not build for {problem}: {error}"))?;
     let program = emulator::load(&built.ptx)
         .map_err(|all| format!("the solution of {label} does not load for {problem}: {} errors", all.len()))?;
-    let options = Options { gpu: Some(Gpu::B200), timing_only: true, warm_l2: true, ..Options::default() };
+    let options = Options { gpu: Some(Gpu::B200), mode: Mode::Time, warm_l2: true, ..Options::default() };
     let launch = launch::times_only(&built, problem).map_err(|refused| refused.to_string())?;
     let report = emulator::run(&program, &launch, &options);
     match report.findings.first() {

@@ -1,7 +1,7 @@
 //! What a kernel's warps and engines do when, as a file for a trace viewer.
 
 use crate::{Built, Problem, diagnostics, launch, steps};
-use emulator::{Launch, Options, Report};
+use emulator::{Launch, Mode, Options, Report};
 use std::fs;
 use std::path::Path;
 
@@ -20,7 +20,7 @@ pub(super) fn run(built: &Built, problem: Problem, step: u8) -> Result<(Report, 
     let program = emulator::load(&built.ptx).map_err(|errors| refused(&errors))?;
     let launch = launch::times_only(built, problem).map_err(|error| error.to_string())?;
     let max_instructions = steps::step(step).map_or(1 << 28, |step| step.max_instructions(&problem));
-    let options = Options { timing_only: true, trace: true, max_instructions, ..Options::default() };
+    let options = Options { mode: Mode::Time, trace: true, max_instructions, ..Options::default() };
     let report = emulator::run(&program, &launch, &options);
     Ok((report, launch))
 }

@@ -1,0 +1,13 @@
+//! A run for results alone is the same run.
+
+use emulator::{Launch, Mode, Options, Program, Report};
+
+/// Without the judge, a launch computes the same in the same time, and nothing is found that the judge has not found.
+pub fn compare(name: &str, program: &Program, launch: &Launch, options: &Options, judged: &Report) {
+    let report = emulator::run(program, launch, &Options { mode: Mode::Compute, ..options.clone() });
+    let more = report.findings.iter().find(|finding| judged.findings.iter().all(|known| known.code != finding.code));
+    assert!(more.is_none(), "{name}, results only: {more:#?}");
+    let what = |report: &Report| (report.completed, report.cycles, report.instructions, report.clusters);
+    assert_eq!(what(&report), what(judged), "{name}, results only: completed, cycles, instructions, clusters");
+    assert!(report.buffers == judged.buffers, "{name}: results alone are others than those that were judged");
+}
