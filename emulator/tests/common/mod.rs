@@ -5,6 +5,7 @@
 pub mod hopper;
 pub mod one_tile;
 pub mod pair;
+pub mod results_only;
 
 use emulator::{Buffer, Content, Launch, Options, Param, Program, Report};
 use std::fmt::Write;
@@ -38,9 +39,15 @@ pub fn holding(name: &str, bytes: Vec<u8>) -> Buffer {
     Buffer { name: name.into(), content: Content::Bytes(bytes), ..Default::default() }
 }
 
-/// A run with so many warp instructions at most.
+/// A run with so many warp instructions at most; on the default schedule it is held against one for results alone.
+#[track_caller]
 pub fn run(program: &Program, launch: &Launch, seed: Option<u64>, max_instructions: u64) -> Report {
-    emulator::run(program, launch, &Options { seed, max_instructions, ..Default::default() })
+    let options = Options { seed, max_instructions, ..Default::default() };
+    let report = emulator::run(program, launch, &options);
+    if seed.is_none() {
+        results_only::compare(&launch.entry, program, launch, &options, &report);
+    }
+    report
 }
 
 /// The default schedule, and so many adversarial ones.

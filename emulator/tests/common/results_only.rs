@@ -3,9 +3,13 @@
 use emulator::{Launch, Mode, Options, Program, Report};
 
 /// Without the judge, a launch computes the same in the same time, and nothing is found that the judge has not found.
+#[track_caller]
 pub fn compare(name: &str, program: &Program, launch: &Launch, options: &Options, judged: &Report) {
     let report = emulator::run(program, launch, &Options { mode: Mode::Compute, ..options.clone() });
-    let more = report.findings.iter().find(|finding| judged.findings.iter().all(|known| known.code != finding.code));
+    // What follows from a race is told as the race, by the judge.
+    let follows = |code| ["undefined-value-stored", "mma-outlives-cta", "phase-overtaken"].contains(&code);
+    let known = |code| follows(code) || judged.findings.iter().any(|known| known.code == code);
+    let more = report.findings.iter().find(|finding| judged.is_clean() || !known(finding.code));
     assert!(more.is_none(), "{name}, results only: {more:#?}");
     let what = |report: &Report| (report.completed, report.cycles, report.instructions, report.clusters);
     assert_eq!(what(&report), what(judged), "{name}, results only: completed, cycles, instructions, clusters");
