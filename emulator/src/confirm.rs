@@ -10,7 +10,7 @@ use crate::machine::place_name;
 use crate::program::Program;
 use crate::program::op::Op;
 use crate::report::{Memory, Report};
-use crate::{Options, run};
+use crate::{Mode, Options, run};
 use std::ops::Range;
 
 /// Findings whose consequence is a hang, rather than a value.
@@ -41,8 +41,15 @@ pub fn confirm(program: &Program, launch: &Launch, options: &Options, report: &m
         if hang.is_none() && value.is_none() {
             return;
         }
-        let options =
-            Options { seed: Some(seed), max_instructions: budget, trace: false, keep_ctas: false, ..options.clone() };
+        // What it computes is asked, or that it hangs.
+        let options = Options {
+            seed: Some(seed),
+            mode: Mode::Compute,
+            max_instructions: budget,
+            trace: false,
+            keep_ctas: false,
+            ..options.clone()
+        };
         let other = run(program, launch, &options);
         let among = if several { " (of the findings, one or several lead to this)" } else { "" };
         if !other.completed {

@@ -225,10 +225,10 @@ impl<'a> Chip<'a> {
         let (mut all, mut work): (Vec<_>, Vec<_>) = all.partition(|(_, running)| later(running));
         // What takes longest comes first.
         work.sort_by_key(|(_, running)| !self.s.options.values.include(running.index));
-        let ahead = self.ahead.clone();
+        let (ahead, judges) = (self.ahead.clone(), self.s.options.judges());
         all.extend(self.crew.all(work, move |(n, mut running)| {
             running.progress = running.cluster.run(until);
-            if running.progress == Progress::Done {
+            if running.progress == Progress::Done && judges {
                 running.cluster.judge_ahead(&ahead);
             }
             (n, running)

@@ -23,7 +23,9 @@ impl<'a> Chip<'a> {
         if ended {
             cluster.unawaited_writes();
             cluster.uses_behind_the_end();
-            self.deadlock.join(cluster.judge_protocol(&mut self.judged, &self.ahead));
+            if self.s.options.judges() {
+                self.deadlock.join(cluster.judge_protocol(&mut self.judged, &self.ahead));
+            }
         }
         for label in cluster.timing_labels() {
             if !self.timing.contains(&label) {

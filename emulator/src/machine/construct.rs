@@ -98,7 +98,8 @@ impl<'a> Cluster<'a> {
             cluster_known_near: Vec::new(),
             cluster_time: 0,
             published: Default::default(),
-            record: Record::new(!s.options.judges()),
+            // Without the judge, what a hang is explained by.
+            record: Record::new(!s.options.computes()),
             races: Vec::new(),
             raced: None,
             overflowed: None,

@@ -62,7 +62,9 @@ impl Cluster<'_> {
             let outcome = match (best, event) {
                 (None, None) if self.warps.iter().all(|w| w.live == 0) && self.awaited == 0 => {
                     self.active = true;
-                    self.record.seal();
+                    if self.options.judges() {
+                        self.record.seal();
+                    }
                     self.outbox.push(self.end, Item::End);
                     return Progress::Done;
                 }

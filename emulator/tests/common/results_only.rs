@@ -11,6 +11,8 @@ pub fn compare(name: &str, program: &Program, launch: &Launch, options: &Options
     let known = |code| follows(code) || judged.findings.iter().any(|known| known.code == code);
     let more = report.findings.iter().find(|finding| judged.is_clean() || !known(finding.code));
     assert!(more.is_none(), "{name}, results only: {more:#?}");
+    let hang = |report: &Report| report.findings.iter().find(|finding| finding.code == "hang").map(|d| d.title.clone());
+    assert_eq!(hang(&report), hang(judged), "{name}, results only");
     let what = |report: &Report| (report.completed, report.cycles, report.instructions, report.clusters);
     assert_eq!(what(&report), what(judged), "{name}, results only: completed, cycles, instructions, clusters");
     assert!(report.buffers == judged.buffers, "{name}: results alone are others than those that were judged");
