@@ -42,7 +42,7 @@ fn wrong(case: &Case, report: &Report) -> usize {
         .count()
 }
 
-/// Adversarial schedules of each kernel: a few, or as many as `COMPILERS_SEEDS` says (`.ci/run` asks for 20), or else `EMULATOR_SEEDS`.
+/// Adversarial schedules of each kernel: a few, or as many as `COMPILERS_SEEDS` says (`.ci/run` asks for 10), or else `EMULATOR_SEEDS`.
 fn seeds() -> u64 {
     let asked = ["COMPILERS_SEEDS", "EMULATOR_SEEDS"].iter().find_map(|name| std::env::var(name).ok());
     asked.map_or(2, |n| n.parse().expect("COMPILERS_SEEDS and EMULATOR_SEEDS are numbers"))

@@ -287,7 +287,7 @@ impl Kernel {
     }
 }
 
-/// Adversarial schedules of each kernel: a few, or as many as `EMULATOR_SEEDS` says (`.ci/run` asks for 8, `docs/figures.md` tells of more).
+/// Adversarial schedules of each kernel: a few, or as many as `EMULATOR_SEEDS` says (`.ci/run` asks for 4, `docs/figures.md` tells of more).
 fn seeds() -> u64 {
     std::env::var("EMULATOR_SEEDS").map_or(2, |n| n.parse().expect("EMULATOR_SEEDS is a number"))
 }

@@ -97,6 +97,23 @@ fn a_shuffle_reads_only_lanes_that_take_part() {
     gives(&format!("setp.ge.u32 %p2, %r0, 16;\n@%p2 ret;\n{sum}"), 32, None);
 }
 
+/// … and nothing defined where its source lane has not written the register, although another register, which every lane has written, has
+/// used the same place before: registers that are never live at once share places.
+#[test]
+fn a_shuffle_reads_only_what_its_source_has_written() {
+    let place =
+        "mul.wide.u32 %rd1, %r0, 4;\nadd.s64 %rd1, %rd0, %rd1;\nadd.u32 %r5, %r0, 7;\nst.global.u32 [%rd1], %r5;";
+    let by_guard = "setp.ge.u32 %p2, %r0, 16;\n@!%p2 mov.u32 %r1, 3;";
+    let by_branch = "setp.ge.u32 %p2, %r0, 16;\n@%p2 bra OVER;\nmov.u32 %r1, 3;\nOVER:\nbar.warp.sync 0xffffffff;";
+    for half in [by_guard, by_branch] {
+        for (lane, code) in [(4, None), (20, Some("undefined-value-stored"))] {
+            let shuffle =
+                format!("shfl.sync.idx.b32 %r2, %r1, {lane}, 31, 0xffffffff;\nst.global.u32 [%rd1+1024], %r2;");
+            gives(&format!("{place}\n{half}\n{shuffle}"), 32, code);
+        }
+    }
+}
+
 /// `ld.global.nc` is for what nobody writes while the kernel runs, whatever orders the two (PTX ISA 9.7.9.9).
 #[test]
 fn non_coherent_loads_of_what_the_kernel_writes() {

@@ -163,6 +163,8 @@ impl Batch {
             let b: SmallVec<[_; DEPTH]> = self.steps.iter().map(|o| o.ready.b()).collect();
             return simd::run(ReadyProduct { step, a: &a, b: &b, strips: &strips, cells: tensor.cells_mut() });
         }
+        // What decides it (numerics, descriptor, tiles) is the same for all steps of a batch: bits of those that are ready are elsewhere.
+        debug_assert!(self.steps.iter().all(|o| !o.ready.is_made()), "some steps of a batch are ready, others are not");
         let a: SmallVec<[_; DEPTH]> = self.steps.iter().map(|o| &o.a[cta].bits[..]).collect();
         let b: SmallVec<[_; DEPTH]> = self.steps.iter().map(|o| &o.b.bits[..]).collect();
         simd::run(Product {
