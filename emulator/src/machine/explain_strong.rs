@@ -92,7 +92,7 @@ impl Cluster<'_> {
             code.filter_map(move |inst| Some((inst.site, found(&inst.op, release)?)))
         };
         let told = sites(true).find(|&(site, _)| site > first.site);
-        let heard = sites(false).filter(|heard| heard.0 < second.site && told != Some(*heard)).last();
+        let heard = sites(false).rfind(|heard| heard.0 < second.site && told != Some(*heard));
         let labels: Vec<Label> =
             told.into_iter().chain(heard).map(|(site, scope)| self.narrow_label(site, scope, wide)).collect();
         (!labels.is_empty()).then(|| Cure {
