@@ -17,6 +17,10 @@ mod compiled;
 mod foreign;
 #[path = "bugs/hidden.rs"]
 mod hidden;
+#[path = "bugs/hunted.rs"]
+mod hunted;
+#[path = "bugs/hunted_more.rs"]
+mod hunted_more;
 #[path = "bugs/judged.rs"]
 mod judged;
 #[path = "bugs/lines.rs"]
@@ -153,6 +157,12 @@ fn words_between_warps() {
     judge(&words::cases());
 }
 
+#[test]
+fn what_nobody_had_tried_next() {
+    judge(&hunted::cases());
+    judge(&hunted_more::cases());
+}
+
 /// Every row of the list of bugs has a case, or a reason why it has none; every miss is one of a case.
 #[test]
 fn no_row_is_left_out() {
@@ -167,6 +177,8 @@ fn no_row_is_left_out() {
         tried_more::cases(),
         untried::cases(),
         missed::cases(),
+        hunted::cases(),
+        hunted_more::cases(),
     ]
     .into_iter()
     .flatten()

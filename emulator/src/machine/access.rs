@@ -23,6 +23,10 @@ fn extended(value: u128, signed: bool, bytes: usize) -> u128 {
     ((((value as u64) << shift) as i64) >> shift) as u64 as u128
 }
 
+const UNKNOWN_RULE: &str = "Tensor memory, registers and shared memory hold unknown values until they are written (for memory, PTX ISA 8.2.6).";
+
+const WRITE_FIRST: &str = "Write the value before it is used; for an accumulator, let the first MMA of a tile overwrite (enable-input-d = false).";
+
 /// What to do where the reason why a value is not defined says it.
 fn advice(origin: &str) -> Option<&'static str> {
     origin.starts_with(READS_FACTORS).then_some(
@@ -358,7 +362,8 @@ impl<'a> Cluster<'a> {
         let here = match self.kept_origin(from.cta, from.offset & !3, from.offset + 1) {
             Some(n) => {
                 let origin = self.origins[n as usize].clone();
-                diagnostic.help = advice(&origin.text).unwrap_or("Write the value before it is used.").into();
+                diagnostic.help = advice(&origin.text).unwrap_or(WRITE_FIRST).into();
+                diagnostic.rule = UNKNOWN_RULE.into();
                 diagnostic.labels.insert(0, self.label(origin.site, origin.text));
                 format!("this copy stores {source}, an undefined value, to {what} here")
             }
@@ -376,7 +381,7 @@ impl<'a> Cluster<'a> {
         let what = self.global.buffers[buffer].describe(at);
         let origin = self.warps[w].origins.get(&reg).copied().unwrap_or(0);
         let mut labels = Vec::new();
-        let mut help = "Write the value before it is used; for an accumulator, let the first MMA of a tile overwrite (enable-input-d = false).";
+        let mut help = WRITE_FIRST;
         if origin != 0 {
             let o = self.origins[origin as usize].clone();
             help = advice(&o.text).unwrap_or(help);
@@ -388,9 +393,7 @@ impl<'a> Cluster<'a> {
             severity: Severity::Finding,
             title: format!("{what} receives a value that was never computed"),
             labels,
-            rule: "Tensor memory, registers and shared memory hold unknown values until they are written (for memory, \
-                   PTX ISA 8.2.6)."
-                .into(),
+            rule: UNKNOWN_RULE.into(),
             help: help.into(),
             count: 1,
             confirmed: None,

@@ -1,6 +1,7 @@
 //! Whether the matrix descriptor of an operand and the box that was loaded there agree on where its rows lie.
 
 use super::cluster::Cluster;
+use super::explain_copy::Cure;
 use super::tensor::{SharedDescriptor, chunks};
 use crate::diagnostic::Severity;
 use crate::order::Footprint;
@@ -18,11 +19,34 @@ pub struct Laid<'a> {
     pub site: u32,
 }
 
+/// Operands that go on behind their boxes, as many as are remembered.
+const MOST_OVERRUNS: usize = 64;
+
+/// An operand that goes on behind the box in which it begins.
+#[derive(Debug, PartialEq)]
+pub struct Overrun {
+    cta: usize,
+    /// The MMA, and which operand.
+    site: u32,
+    name: String,
+    /// What loaded the box.
+    copy: u32,
+    /// In which row of the box it begins, and how many rows both have.
+    row: u32,
+    rows: u32,
+    box_rows: u32,
+    /// The bytes behind the box that it reads, begin and end.
+    beyond: [u32; 2],
+}
+
 /// The first of the elements of a chunk: row of A or column of B, and depth.
 type Element = (u32, u32);
 
 const RULE: &str = "The stride offset of a matrix descriptor leads from eight rows of an operand to the next eight, the leading offset \
                     to its next part beside them (PTX ISA 9.7.16.4.1, matrix descriptor; 9.7.16.3.3, canonical layouts).";
+
+const START_RULE: &str = "A matrix descriptor says where the first row of an operand begins, and as many rows as the MMA has are read from there on \
+                          (PTX ISA 9.7.16.4.1, matrix descriptor; 9.7.16.4.2, instruction descriptor).";
 
 impl Laid<'_> {
     /// Bytes from eight rows of the tile to the next eight. In an MN-major tile a row is one of depth.
@@ -88,9 +112,49 @@ impl Cluster<'_> {
         } else if laid.runs_over() || laid.leaps() {
             self.check_rows(cta, laid);
         }
+        self.note_overrun(cta, &laid);
         if !self.ctas[cta].sources.is_empty() && self.ctas[cta].loaded.tile(laid.d.start).is_none() {
             self.check_sources(cta, laid);
         }
+    }
+
+    /// An operand would fit into the box in which it begins, and goes on behind it, since it does not begin in its first row.
+    fn note_overrun(&mut self, cta: usize, laid: &Laid) {
+        let Laid { name, d, rows, mn_major, site } = *laid;
+        if mn_major || d.swizzle == 0 || laid.leaps() || self.overruns.len() == MOST_OVERRUNS {
+            return;
+        }
+        let begin = d.start - d.start % d.swizzle;
+        let Some(tile) = self.ctas[cta].loaded.tile(begin).filter(|tile| tile.swizzle == d.mode()) else { return };
+        let row = begin.saturating_sub(tile.start) / d.swizzle;
+        if row == 0 || rows > tile.rows || row + rows <= tile.rows {
+            return;
+        }
+        let beyond = [tile.rows, row + rows].map(|row| tile.start + row * d.swizzle);
+        let overrun = Overrun { cta, site, name: name.into(), copy: tile.site, row, rows, box_rows: tile.rows, beyond };
+        if !self.overruns.contains(&overrun) {
+            self.overruns.push(overrun);
+        }
+    }
+
+    /// What an MMA reads of a byte behind the box in which its operand begins, if it is so: nothing is missing between its store and the MMA.
+    pub fn cure_of_an_overrun(&self, cta: usize, byte: u64, mma: u32) -> Option<Cure> {
+        let reads = |it: &&Overrun| {
+            let [from, to] = it.beyond.map(u64::from);
+            (it.cta, it.site) == (cta, mma) && (from..to).contains(&byte)
+        };
+        let Overrun { name, copy, row, rows, box_rows, .. } = self.overruns.iter().find(reads)?;
+        let text = format!(
+            "{name} has {rows} rows, and begins in row {row} of a box of {box_rows}: the last ones lie behind the box"
+        );
+        Some(Cure {
+            rule: START_RULE,
+            help: format!(
+                "Let {name} begin in the first row of its box: check the start address of its descriptor, and by how many bytes, and how often, the \
+                 descriptor goes on along K."
+            ),
+            labels: vec![self.label(mma, text), self.label(*copy, "the box in which it begins is loaded here")],
+        })
     }
 
     /// Elements of an operand lie in the same bytes.

@@ -171,6 +171,8 @@ pub struct Cluster<'a> {
     pub raced: Option<Vec<usize>>,
     /// The mbarrier at which an arrival was one too many, and the warp that made it or issued the MMAs that did.
     pub overflowed: Option<(u32, usize)>,
+    /// Operands of MMAs that go on behind the boxes in which they begin.
+    pub overruns: Vec<super::boxes::Overrun>,
     pub rewrites: super::rewrites::Rewrites,
     /// Once nothing goes on any more: which clusters wait for tensor memory, and whether for each other.
     pub wanted_columns: Option<(Vec<super::grant::Wanted>, bool)>,

@@ -103,6 +103,7 @@ impl<'a> Cluster<'a> {
             races: Vec::new(),
             raced: None,
             overflowed: None,
+            overruns: vec![],
             rewrites: Default::default(),
             wanted_columns: None,
             strangers: FxHashMap::default(),

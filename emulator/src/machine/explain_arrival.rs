@@ -78,11 +78,17 @@ impl Cluster<'_> {
             b.uses.iter().any(|used| used.warp == w && used.site == wait && used.epoch >= before.epoch)
         });
         let arrivers = (0..self.warps.len()).filter(|&w| comes(w)).count();
+        // One warp by several statements: that is as many arrivals where the same variable of another CTA gets none.
+        let arrivals = b.came.iter().filter(|came| !came.bytes).count();
+        let twin = self.barriers.iter().position(|other| {
+            other.valid && other.cta != b.cta && other.offset == b.offset && other.came.iter().all(|came| came.bytes)
+        });
+        let twin = twin.filter(|_| arrivals > b.expected as usize);
         let twice = (0..self.warps.len()).filter(|&w| comes(w)).find_map(|w| {
             let mut passed = self.warps[w].passed.iter().rev();
             passed.find(|passed| passed.again && passed.barrier != barrier).map(|passed| (w, *passed))
         });
-        if !waited_since || twice.is_none() && arrivers <= b.expected as usize {
+        if !waited_since || twice.is_none() && twin.is_none() && arrivers <= b.expected as usize {
             return Some(diagnostic);
         }
         let (who, name) = (self.warp_name(w), self.barrier_name(barrier));
@@ -90,8 +96,8 @@ impl Cluster<'_> {
             format!("{who} passes its wait for {name} too early and arrives a second time: {}", diagnostic.title);
         let label = self.label(wait, format!("{who} passes its wait for {name} here"));
         diagnostic.labels.insert(1.min(diagnostic.labels.len()), label);
-        match twice {
-            Some((other, passed)) => {
+        match (twice, twin) {
+            (Some((other, passed)), _) => {
                 let (other, there) = (self.warp_name(other), self.barrier_name(passed.barrier));
                 let on = passed.phase.map_or("on the fresh mbarrier".to_string(), |phase| format!("for phase {phase}"));
                 let text =
@@ -102,7 +108,22 @@ impl Cluster<'_> {
                      and on from one tile to the next."
                 );
             }
-            None => {
+            (None, Some(twin)) => {
+                let there = self.barrier_name(twin as u32);
+                let text = format!(
+                    "{name} is initialised for {} a phase, and gets {arrivals}; {there} gets none",
+                    counted(b.expected, "arrival")
+                );
+                diagnostic.labels.push(self.label(b.init.site, text));
+                let arrivals = b.came.iter().filter(|came| !came.bytes).map(|came| came.site);
+                let mut sites: Vec<u32> = arrivals.collect();
+                sites.sort_unstable();
+                sites.dedup();
+                let text = format!("this arrives at {name}");
+                diagnostic.labels.extend(sites.iter().take(2).map(|&site| self.label(site, text.as_str())));
+                diagnostic.help = format!("Let some of these arrive at {there}: check the rank that mapa gets for it.");
+            }
+            (None, None) => {
                 let text = format!(
                     "{name} is initialised for {} a phase, and {arrivers} warps arrive at it",
                     counted(b.expected, "arrival")

@@ -5,6 +5,14 @@ use super::mbarrier::{Bytes, Mbarrier, Traffic, sum};
 use super::names::{counted, counted_are};
 use crate::diagnostic::{Diagnostic, Label, Severity};
 use crate::program::op::Op;
+use crate::protocol::{Doubt, Why};
+
+/// What to do where bytes are announced behind the arrivals of their phase.
+pub const ANNOUNCE: &str = "Announce the bytes with the arrival itself (mbarrier.arrive.expect_tx), or let an arrival of the phase come behind the \
+                            announcement: in the same thread, or behind a barrier with it.";
+
+const LATE_RULE: &str = "A phase completes as soon as none of its arrivals and none of the bytes announced so far are pending; what is announced \
+                         behind that counts for the next one (PTX ISA 9.7.13.15.5, 9.7.13.15.6).";
 
 const RULE: &str = "A phase completes when its arrivals are there and the bytes that were announced for it (expect_tx) are those that copies have \
                     brought (complete_tx): each tensor copy brings its whole box, also where that hangs over the tensor's edge (PTX ISA, \
@@ -133,6 +141,27 @@ impl Cluster<'_> {
             }
         }
         self.findings.add(d);
+    }
+
+    /// Bytes that are announced by no arrival, and before none: in this run they came in time. One finding for each such statement.
+    pub fn announced_late(&mut self, doubts: &[Doubt]) {
+        let mut told: Vec<u32> = Vec::new();
+        for doubt in doubts {
+            let Why::AnnouncedLate { barrier, phase, held: false } = doubt.why else { continue };
+            if told.contains(&doubt.site) {
+                continue;
+            }
+            told.push(doubt.site);
+            let name = self.barrier_name(barrier);
+            let title = format!("{name} may complete phase {phase} before its bytes are announced");
+            let mut d = self.problem("phase-completed-early", doubt.site, title, LATE_RULE, ANNOUNCE.into());
+            d.severity = Severity::Finding;
+            d.labels = vec![self.label(doubt.site, "announced here; no arrival of the phase comes behind this")];
+            let came = self.barriers[barrier as usize].came.iter().filter(|came| !came.bytes);
+            let arrivals = came.map(|came| (came.site, format!("{} arrives here", self.warp_name(came.warp))));
+            d.labels.extend(arrivals.take(2).map(|(site, text)| self.label(site, text)));
+            self.findings.add(d);
+        }
     }
 
     /// What makes the bytes of a phase come out even: of each announcement, where one statement makes several.

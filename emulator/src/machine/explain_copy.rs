@@ -1,12 +1,13 @@
 //! Races in which an asynchronous copy has a part: what says that the copy is complete, and so what is missing, depends on the pair.
 
 use super::cluster::Cluster;
+use super::explain_bytes::ANNOUNCE;
 use super::mbarrier::sum;
 use super::state::{ActorKind, Race};
 use super::warp::Passed;
 use crate::diagnostic::Label;
 use crate::order::Stamp;
-use crate::program::op::{Op, Space, TmaKind};
+use crate::program::op::{FenceWays, Op, Space, TmaKind};
 
 /// What would put two accesses in order.
 pub struct Cure {
@@ -45,6 +46,8 @@ const BEFORE_RULE: &str = "A copy is ordered after the accesses before it only t
                            that issues it; written data need a fence.proxy.async as well (PTX ISA 8.6, cp.async.bulk).";
 const ASYNC_RULE: &str = "cp.async is asynchronous also for the thread that issues it: cp.async.wait_group or cp.async.wait_all waits for \
                           the own copies, a barrier after it for those of others (PTX ISA, cp.async.wait_group).";
+const GROUP_RULE: &str = "cp.async.wait_group N waits until at most the N newest groups that the thread has committed are pending (PTX ISA, \
+                          cp.async.wait_group).";
 pub const FLAG_RULE: &str = "Accesses of other threads are ordered by a release pattern and an acquire pattern on the same location; a relaxed or \
                              volatile access orders nothing else (PTX ISA 8.7, 8.8).";
 
@@ -115,6 +118,9 @@ impl Cluster<'_> {
                 ),
             ),
             (AsyncCopies(warp), kind) => {
+                if let Some(cure) = self.cure_of_a_group_left(warp, first) {
+                    return Some(cure);
+                }
                 let fence = if second.asynchronous { ", fence.proxy.async" } else { "" };
                 let barrier = if kind == Some(ActorKind::Warp(warp)) { "" } else { ", then a CTA barrier (bar.sync)" };
                 cure(
@@ -125,12 +131,12 @@ impl Cluster<'_> {
                     ),
                 )
             }
-            (_, Some(Mbarrier)) if race.conflict.second_writes => cure(
+            (_, Some(Mbarrier)) if race.conflict.second_writes => self.cure_of_an_arrival_before(race).or_else(|| cure(
                 BEFORE_RULE,
                 "Let all who use {} say that it is free, by an mbarrier.arrive each (or a CTA barrier), and let the thread that issues \
                  the copy wait for that first."
                     .into(),
-            ),
+            )),
             (_, Some(Mbarrier | BulkReads { .. } | BulkWrites { .. })) => {
                 let space = if global { "global" } else { "shared::cta" };
                 let fence = if race.conflict.first_writes { format!("fence.proxy.async.{space} and ") } else { "".into() };
@@ -148,6 +154,27 @@ impl Cluster<'_> {
             ),
             _ => None,
         }
+    }
+
+    /// A warp has never waited for a copy of its own by cp.async, and waits for groups so that some are left.
+    fn cure_of_a_group_left(&self, warp: u32, copy: Stamp) -> Option<Cure> {
+        self.warps.get(warp as usize).filter(|warp| warp.views.came_before(copy.actor) < copy.epoch)?;
+        let left = |op: &Op| match op {
+            Op::AsyncWait { pending } => pending.filter(|&groups| groups > 0),
+            _ => None,
+        };
+        let (site, groups) = self.kernel.code.iter().rev().find_map(|inst| Some((inst.site, left(&inst.op)?)))?;
+        let newest = if groups == 1 { "newest group".into() } else { format!("{groups} newest groups") };
+        let text = format!("this leaves the {newest} of a thread pending, also an empty one");
+        Some(Cure {
+            rule: GROUP_RULE,
+            help: format!(
+                "Let {} wait for this copy's group: where no more copies follow, commit an empty group in place of each (cp.async.commit_group), or \
+                 execute cp.async.wait_group 0.",
+                self.warp_name(warp as usize)
+            ),
+            labels: vec![self.label(site, text)],
+        })
     }
 
     /// Waits for bulk groups by warps of the same CTA that have issued no copy in the whole run.
@@ -221,6 +248,20 @@ impl Cluster<'_> {
                          phase completes when the copies have brought them."
                     ),
                     labels: early.into_iter().collect(),
+                };
+            }
+            if let Some(seen) = seen
+                && (b.phase, seen + 1) == (phase, phase)
+                && b.arrivals.is_empty()
+                && let Some(announced) = b.traffic.announced.first()
+            {
+                // No arrival will complete the phase that the copy has come to.
+                let late = format!("these bytes are announced when phase {seen} of {name} is complete");
+                let passed = format!("this wait for parity {waited} of {name} passed on phase {seen}");
+                return Cure {
+                    rule: LOAD_RULE,
+                    help: ANNOUNCE.into(),
+                    labels: vec![self.label(announced.site, late), self.label(*site, passed)],
                 };
             }
             let why = match seen {
@@ -340,8 +381,15 @@ impl Cluster<'_> {
                 code.filter(move |i| relaxed(&i.op).is_some_and(|w| w == wanted || w == "acq_rel")).map(|i| i.site);
             fits.filter(|&site| !data.contains(&opcode(site))).collect::<Vec<u32>>()
         };
+        // With a fence beside it, a relaxed access orders others.
+        let fence = |way: FenceWays, between: std::ops::Range<u32>| {
+            let fences = |op: &Op| matches!(op, Op::Fence { ways, .. } if [way, FenceWays::Both].contains(ways));
+            self.kernel.code.iter().any(|inst| between.contains(&inst.site) && fences(&inst.op))
+        };
         let set = sites("release").into_iter().find(|&site| site > first.site);
+        let set = set.filter(|&site| !fence(FenceWays::Release, first.site..site));
         let seen = sites("acquire").into_iter().rfind(|&site| site < second.site);
+        let seen = seen.filter(|&site| !fence(FenceWays::Acquire, site..second.site));
         let text = |order| format!("without .{order}, this orders none of the accesses around it");
         let mut labels: Vec<Label> = set.iter().map(|&site| self.label(site, text("release"))).collect();
         labels.extend(seen.filter(|s| Some(*s) != set).map(|site| self.label(site, text("acquire"))));

@@ -7,6 +7,7 @@ use super::explain_copy::{Cure, FLAG_RULE};
 use super::state::{ActorKind, Race};
 use crate::diagnostic::Severity;
 use crate::order::{Reason, Stamp};
+use crate::program::op::{Op, Space};
 
 impl Cluster<'_> {
     pub fn explain_global(&self, race: &Race, buffer: usize) -> Draft {
@@ -94,33 +95,34 @@ impl Cluster<'_> {
         let flags = self.relaxed_flags(first, second, false);
         let both_write = race.conflict.first_writes && race.conflict.second_writes;
         let ctas = self.ctas_of(first, second).filter(|_| both_write);
-        // Nothing can order what several CTAs store to one place so that all of it is there.
-        let by_several = both_write && first.site == second.site && (ctas.is_some() || first.cluster != second.cluster);
-        let cure = match self.cure_of_copy(race, true).filter(|_| !by_several) {
-            Some(cure) => cure,
-            None if by_several => Cure::new(
-                GLOBAL_RULE,
-                match ctas {
-                    Some(_) => "Let each element be written by one CTA: check how the address depends on the CTA's rank in its cluster.",
-                    None => "Let each element be written by one CTA: check how the address depends on the CTA.",
-                },
-            ),
-            None if !flags.is_empty() && self.apart(first, second) => Cure {
-                rule: FLAG_RULE,
-                help: "Set the flag with st.release.gpu (or red.release.gpu) after the data, and read it with ld.acquire.gpu before the \
-                       data; or put a fence.acq_rel.gpu before the one and after the other."
-                    .into(),
-                labels: flags,
-            },
-            None if first.site == second.site => Cure::new(
-                GLOBAL_RULE,
-                "Let each element be written by one thread: check how the address depends on thread and CTA.",
-            ),
-            None => Cure::new(
-                GLOBAL_RULE,
-                "Let each element be written by one thread, and read by others only after synchronisation.",
-            ),
+        // Nothing but a lock can order what several CTAs store to one place so that all of it is there.
+        let by_several = both_write
+            && first.site == second.site
+            && (ctas.is_some() || first.cluster != second.cluster)
+            && !self.has_a_lock();
+        let ordered = || {
+            if !flags.is_empty() && self.apart(first, second) {
+                return Some(Cure {
+                    rule: FLAG_RULE,
+                    help: "Set the flag with st.release.gpu (or red.release.gpu) after the data, and read it with ld.acquire.gpu before the \
+                           data; or put a fence.acq_rel.gpu before the one and after the other."
+                        .into(),
+                    labels: flags,
+                });
+            }
+            self.cure_of_narrow_flags(first, second, false)
         };
+        let cure = self.cure_of_scope(race).or_else(|| self.cure_of_strength(race));
+        let cure = cure.or_else(|| self.cure_of_copy(race, true).filter(|_| !by_several));
+        let cure = cure.or_else(|| if by_several { None } else { ordered() }).unwrap_or_else(|| {
+            let help = match ctas {
+                Some(_) if by_several => "Let each element be written by one CTA: check how the address depends on the CTA's rank in its cluster.",
+                None if by_several => "Let each element be written by one CTA: check how the address depends on the CTA.",
+                _ if first.site == second.site => "Let each element be written by one thread: check how the address depends on thread and CTA.",
+                _ => "Let each element be written by one thread, and read by others only after synchronisation.",
+            };
+            Cure::new(GLOBAL_RULE, help)
+        });
         let place = b.describe_element(race.conflict.byte);
         Draft {
             code: "race-global",
@@ -148,6 +150,15 @@ impl Cluster<'_> {
             help: cure.help.replace("{}", &place),
             count: race.count,
         }
+    }
+
+    /// The kernel compares and swaps in global memory.
+    fn has_a_lock(&self) -> bool {
+        let swaps = |op: &Op| match op {
+            Op::Atomic(atomic) => matches!(atomic.space, Space::Global | Space::Generic) && atomic.t.is_some(),
+            _ => false,
+        };
+        self.kernel.code.iter().any(|inst| swaps(&inst.op))
     }
 
     /// The CTAs of two accesses, where they are two CTAs of this cluster.

@@ -61,10 +61,19 @@ impl Cluster<'_> {
             );
         }
         let Some(commit) = heard.or_else(by_others).or_else(for_nobody).or_else(|| commits().next()) else {
+            let (mut labels, mut whose) = (vec![written, read], "");
+            // Another thread's, behind this in the kernel, for which the reader has waited.
+            let behind = |c: &&Commit| c.queue != mma.actor && c.site > mma.site && knows(&race.passed, c);
+            if let Some(other) = self.commits.iter().find(behind) {
+                let text =
+                    format!("this commit is of another thread: it waits for no {work} of the one that has issued this");
+                labels.push(self.label(other.site, text));
+                whose = " of its thread";
+            }
             return base(
                 "mma-not-committed",
-                format!("{{}} is read before the {work} is complete: no tcgen05.commit follows the {work}"),
-                vec![written, read],
+                format!("{{}} is read before the {work} is complete: no tcgen05.commit{whose} follows the {work}"),
+                labels,
                 format!(
                     "After the last {work}, let the same thread execute tcgen05.commit to an mbarrier, and let the readers wait for it."
                 ),

@@ -93,7 +93,14 @@ impl Cluster<'_> {
         if searched >= MOST_SEARCHED {
             return Deadlock::NotProved(vec!["further clusters do otherwise, and were not looked at".into()]);
         }
-        let verdict = match ahead.take(self.index, fingerprint).unwrap_or_else(|| judge(&self.record, &self.shape())) {
+        let verdict = ahead.take(self.index, fingerprint).unwrap_or_else(|| judge(&self.record, &self.shape()));
+        match &verdict {
+            // What it gets stuck in tells of the announcement already.
+            Verdict::Refuted(stuck, _) if stuck.by.is_some_and(|by| matches!(by.why, Why::AnnouncedLate { .. })) => {}
+            Verdict::Refuted(_, doubts) | Verdict::Doubtful(doubts) => self.announced_late(doubts),
+            _ => {}
+        }
+        let verdict = match verdict {
             Verdict::Proved => Deadlock::Impossible,
             Verdict::Refuted(stuck, doubts) => {
                 self.explain_stuck(&stuck, &doubts);
@@ -150,7 +157,7 @@ impl Cluster<'_> {
                 let (name, before) = (self.barrier_name(barrier), phase.saturating_sub(1));
                 format!("this is meant for phase {phase} of {name}, and may come before phase {before} is complete")
             }
-            Why::AnnouncedLate { barrier, phase } => {
+            Why::AnnouncedLate { barrier, phase, .. } => {
                 let name = self.barrier_name(barrier);
                 format!("these bytes may be announced after phase {phase} of {name} has completed without them")
             }

@@ -4,7 +4,7 @@ use super::cluster::Cluster;
 use super::drafts::Draft;
 use super::explain::{PROXY_RULE, RACE_RULE};
 use super::explain_copy::Cure;
-use super::state::{ActorKind, Race};
+use super::state::{ActorKind, Race, RaceMemory};
 use super::warp::Warp;
 use crate::diagnostic::Severity;
 use crate::order::{Reason, Stamp, Views};
@@ -63,15 +63,30 @@ impl Cluster<'_> {
                 ),
                 labels,
                 PROXY_RULE,
-                "Let every thread that stores execute fence.proxy.async.shared::cta after its stores, before the barrier."
-                    .into(),
+                match self.called_async(first.site) {
+                    _ if copied => {
+                        "Let every thread that copies execute fence.proxy.async.shared::cta after it has waited for its copies \
+                         (cp.async.wait_group), before the barrier."
+                    }
+                    // Its own thread may be of another CTA, and does not know when it is over.
+                    Some(_) => {
+                        "Let a thread that has waited for the bytes at their mbarrier execute fence.proxy.async.shared::cta behind the wait, \
+                         and only then, or behind a barrier with it, let the asynchronous proxy read them."
+                    }
+                    None => "Let every thread that stores execute fence.proxy.async.shared::cta after its stores, before the barrier.",
+                }
+                .into(),
             );
             return Draft { severity, ..finding };
         }
         if is_mma(second) || is_mma(first) {
             let (mma, store) = if is_mma(second) { (second, first) } else { (first, second) };
             if is_mma(second) && !race.late || race.unwritten {
-                let cure = self.cure_of_unheeded(race).or_else(|| self.cure_of_copy(race, false));
+                let overrun = match race.memory {
+                    RaceMemory::Shared(cta) => self.cure_of_an_overrun(cta, race.conflict.byte, mma.site),
+                    _ => None,
+                };
+                let cure = overrun.or_else(|| self.cure_of_unheeded(race)).or_else(|| self.cure_of_copy(race, false));
                 let cure = cure.unwrap_or_else(|| {
                     Cure::new(
                         "Stores of other warps happen before an MMA only through synchronisation with the thread that issues it, by a \
@@ -126,7 +141,8 @@ impl Cluster<'_> {
         let cure = self.cure_of_unheeded(race).or_else(|| self.relaxed_cluster_barrier(race));
         let cure = cure.or_else(|| self.mixed_barrier(race));
         let cure = cure.or_else(|| self.cure_of_copy(race, false));
-        let cure = cure.or_else(|| self.cure_of_words(first, second)).unwrap_or_else(|| {
+        let cure = cure.or_else(|| self.cure_of_words(first, second)).or_else(|| self.cure_of_scope(race));
+        let cure = cure.or_else(|| self.cure_of_an_arrival_before(race)).unwrap_or_else(|| {
             let are_warps = [first, second].iter().all(|&s| matches!(self.kind(s), Some(ActorKind::Warp(_))));
             let help = if first.site == second.site {
                 "Let each byte be written by one warp: check how the address depends on the thread."
@@ -136,7 +152,13 @@ impl Cluster<'_> {
             } else {
                 "Put a CTA barrier (bar.sync) between the two."
             };
-            Cure::new(RACE_RULE, help)
+            match self.plain_beside_a_strong_one(race) {
+                Some((label, otherwise)) => Cure {
+                    labels: vec![label],
+                    ..Cure::new(super::explain_strong::PLAIN_RULE, format!("{help} {otherwise}"))
+                },
+                None => Cure::new(RACE_RULE, help),
+            }
         });
         draft(
             "race-shared",
@@ -182,12 +204,14 @@ impl Cluster<'_> {
             let all: Vec<String> = (0..32).filter(|w| who >> w & 1 != 0).map(|w| w.to_string()).collect();
             format!("warps {}", all.join(", "))
         };
+        let all = 32 * groups.iter().fold(0, |all, (who, _)| all | who).count_ones();
         let labels = groups
             .map(|(who, site)| self.label(site, format!("{} met at barrier {id}, the last of them here", listed(who))));
         let cure = Cure::new(
             "A barrier with a thread count is complete when so many threads have come, whichever they are (PTX ISA 9.7.13.1).",
             format!(
-                "Give each group of warps a barrier number of its own: at barrier {id}, warps of different groups let each other go on."
+                "Give each group of warps a barrier number of its own: at barrier {id}, warps of different groups let each other go on. If these \
+                 belong together, let the barrier count all of their {all} threads."
             ),
         );
         Some(Cure { labels: labels.into(), ..cure })

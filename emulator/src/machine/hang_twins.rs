@@ -105,6 +105,14 @@ impl Cluster<'_> {
             "Let the copies of both CTAs tell {here}, where the wait is: with .cta_group::2 they may, at the address that mapa gives for \
              its CTA."
         );
+        if self.called_async(first.site).is_some() {
+            d.help = format!(
+                "Let the bytes that {here} waits for be stored to its CTA: check the rank that mapa gets for the two addresses."
+            );
+            d.labels
+                .insert(0, self.label(first.site, format!("{} from here come to {there}", counted(brought, "byte"))));
+            return;
+        }
         // Where other copies tell this one, the copy first: it is what has to change.
         if sum(&self.barriers[barrier as usize].traffic.brought) == 0 {
             return;

@@ -5,6 +5,7 @@ use super::cluster::Cluster;
 use super::depths::Origin;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::order::{BLOCK, GRANULE};
+use crate::program::op::Op;
 use crate::tensor_map::Swizzle;
 
 const CODE: &str = "loaded-never-read";
@@ -175,6 +176,11 @@ impl Cluster<'_> {
         }
     }
 
+    /// The kernel has MMAs that read shared memory.
+    fn multiplies(&self) -> bool {
+        self.kernel.code.iter().any(|inst| matches!(inst.op, Op::Mma(_) | Op::Wgmma(_)))
+    }
+
     fn part_never_read(&self, NeverRead { site, tile, .. }: NeverRead) -> Diagnostic {
         let (name, Lost { bytes, row, low, high }) = (self.shared_name(tile.start), tile.lost);
         let mut diagnostic = self.problem(
@@ -183,7 +189,11 @@ impl Cluster<'_> {
             format!("{bytes} of the {} bytes of a box that is loaded to {name} are never read", tile.bytes),
             "A tensor copy moves the whole of its box to shared memory (PTX ISA, cp.async.bulk.tensor). Other bytes of the box were \
              read; nothing that was computed depends on these.",
-            "Let the MMAs go over the whole depth of the tile, 16 elements each, or load a smaller box.".into(),
+            match self.multiplies() {
+                true => "Let the MMAs go over the whole depth of the tile, 16 elements each, or load a smaller box.",
+                false => "Read the rest of the box, or load a smaller one.",
+            }
+            .into(),
         );
         diagnostic.labels[0].text = format!(
             "loaded here; the first row with such bytes is row {row} of the box, and all of them lie between bytes {low} and {high} of \

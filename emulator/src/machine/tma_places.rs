@@ -12,7 +12,7 @@ use super::state::{At, Slot};
 use super::step::PARAM_WINDOW;
 use super::tensor_maps::{MAP_BYTES, USED_BYTES};
 use crate::program::RESERVED_SHARED;
-use crate::program::op::{Address, Reg, TmaKind, TmaOp};
+use crate::program::op::{Address, Op, Reg, TmaKind, TmaOp};
 use crate::report::Memory;
 use crate::tensor_map::{Element, Swizzle, TensorMap};
 use smallvec::{SmallVec, smallvec};
@@ -276,11 +276,39 @@ impl Cluster<'_> {
         } else {
             return Ok(Slot { cta, offset });
         };
+        let op = self.kernel.code.iter().find(|inst| inst.site == at.site).map(|inst| &inst.op);
+        let (noun, rule) = match op {
+            Some(Op::MatrixLoad { .. } | Op::MatrixStore { .. }) => (
+                "row",
+                "A row of a matrix has 16 bytes of the own CTA's shared memory, and begins at a multiple of 16 (PTX ISA, ldmatrix, stmatrix).",
+            ),
+            Some(Op::AsyncStore(_)) => (
+                "store",
+                "st.async and red.async need addresses that are aligned to all the bytes they move (PTX ISA, st.async; 6.4.1).",
+            ),
+            Some(Op::AsyncCopy { .. }) => (
+                "copy",
+                "cp.async copies 4, 8 or 16 bytes, and both addresses are multiples of as many (PTX ISA, cp.async).",
+            ),
+            Some(Op::TryCancel { .. }) => (
+                "response",
+                "A response has 16 bytes, and begins at a multiple of 16 (PTX ISA, clusterlaunchcontrol.try_cancel).",
+            ),
+            _ => (
+                "copy",
+                "Tensor copies need 128-byte aligned shared memory, plain bulk copies 16-byte aligned (PTX ISA, cp.async.bulk.tensor).",
+            ),
+        };
+        let code = match noun {
+            "row" if !foreign && !offset.is_multiple_of(align) => "misaligned-address",
+            "row" => "out-of-bounds",
+            _ => "bulk-shared-address",
+        };
         Err(Some(Box::new(self.problem(
-            "bulk-shared-address",
+            code,
             at.site,
-            format!("the shared address {raw:#x} of this copy: {what}"),
-            "Tensor copies need 128-byte aligned shared memory, plain bulk copies 16-byte aligned (PTX ISA, cp.async.bulk.tensor).",
+            format!("the shared address {raw:#x} of this {noun}: {what}"),
+            rule,
             "Align the buffer, and check its size.".into(),
         ))))
     }

@@ -3,7 +3,7 @@
 use super::clock::Clock;
 use super::doubt::{Doubt, Why};
 use super::machine::Shape;
-use super::phases::{Arrival, Phases, REMEMBERED};
+use super::phases::{Announced, Arrival, Phases, REMEMBERED};
 use super::record::{Record, What};
 use super::registers::Registers;
 use rustc_hash::FxHashMap;
@@ -373,10 +373,13 @@ impl Examiner {
         b.bytes += bytes;
         b.current.join(clock);
         b.counted.push(arrival);
+        for announced in b.announced.iter_mut().filter(|it| clock.get(it.sequence) < it.own) {
+            announced.others += bytes;
+        }
         if let Some((sequence, own)) = arrival.place {
             b.uses.insert(sequence, own);
             if count == 0 && bytes > 0 {
-                b.announced.push((n, site, sequence, own));
+                b.announced.push(Announced { step: n, site, sequence, own, others: b.bytes - bytes });
             }
         } else {
             // 1 for the initialisation, 1 more for the phase that this counts for.
@@ -394,10 +397,8 @@ impl Examiner {
             doubts.push((n, site, Why::CountsEarly { barrier, phase }));
         }
         if b.pending == 0 && b.bytes == 0 {
-            for (step, site, sequence, own) in b.announced.drain(..) {
-                if b.arrivals.get(sequence) < own {
-                    doubts.push((step, site, Why::AnnouncedLate { barrier, phase }));
-                }
+            for it in b.announced.drain(..).filter(|it| b.arrivals.get(it.sequence) < it.own) {
+                doubts.push((it.step, it.site, Why::AnnouncedLate { barrier, phase, held: it.others != 0 }));
             }
             b.arrivals = Clock::default();
             b.counted_before = std::mem::take(&mut b.counted);

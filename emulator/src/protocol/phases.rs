@@ -21,8 +21,8 @@ pub(super) struct Phases {
     /// What has counted for the current phase, and what for the one before.
     pub counted: Counted,
     pub counted_before: Counted,
-    /// Announcements without an arrival in the current phase: step, site, and its place in its sequence.
-    pub announced: Vec<(u32, u32, usize, u32)>,
+    /// Announcements without an arrival in the current phase.
+    pub announced: Vec<Announced>,
     /// What came before the completion of phases, the last at the end.
     pub complete: VecDeque<Clock>,
     /// Waits that must come before the end of a phase: it, the step, site, and its place in its sequence.
@@ -31,6 +31,18 @@ pub(super) struct Phases {
     pub uses: FxHashMap<usize, u32>,
     /// What clocks must have of its phases to be behind all that engines have counted. Of what threads count, `uses` tells.
     pub by_engines: u32,
+}
+
+/// Bytes that are announced by a step of their own.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Announced {
+    pub step: u32,
+    pub site: u32,
+    /// Its place in its sequence.
+    pub sequence: usize,
+    pub own: u32,
+    /// The pending bytes of the phase when all has come that need not come behind it, and it has not.
+    pub others: i64,
 }
 
 /// What counts for a phase.

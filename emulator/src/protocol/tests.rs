@@ -99,7 +99,7 @@ fn one_lap_needs_no_wait() {
 fn bytes_that_are_announced_beside_the_arrival() {
     let verdict = judge(&ring(1, Fault::AnnouncedByAnother), &SHAPE);
     let (Verdict::Refuted(_, doubts) | Verdict::Doubtful(doubts)) = verdict else { panic!("{verdict:?}") };
-    assert!(doubts.iter().any(|d| matches!(d.why, Why::AnnouncedLate { barrier: FULL, phase: 0 })), "{doubts:#?}");
+    assert!(doubts.iter().any(|d| matches!(d.why, Why::AnnouncedLate { barrier: FULL, phase: 0, .. })), "{doubts:#?}");
 }
 
 /// What arrives before the initialisation is lost.

@@ -104,8 +104,8 @@ DONE:",
             20 | cp.async.bulk.global.shared::cta.bulk_group [%rd0], [tile], 16;
                | --------------------------------------------------------------- this copy stores `tile`, an undefined value, to `out` at byte 8 here
                |
-               = rule: Shared memory holds no defined value before one is written to it (PTX ISA 8.2.6).
-               = try: Write the value before it is used.
+               = rule: Tensor memory, registers and shared memory hold unknown values until they are written (for memory, PTX ISA 8.2.6).
+               = try: Write the value before it is used; for an accumulator, let the first MMA of a tile overwrite (enable-input-d = false).
 
             `k`, default schedule: 1 finding; N cycles, 11 warp instructions
         "#]],
