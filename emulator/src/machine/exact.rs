@@ -2,7 +2,9 @@
 //! [`Numerics::Exact`](crate::Numerics::Exact). [`one`] is the rule as it stands there; [`strip`] does the same for many
 //! columns at once, and hands `one` what does not fit its shortcuts.
 
-use super::product::{Blocks, Factors, Pair, Panel, Strip, d_values, read_cells, round_f16, write_cells};
+use super::product::{
+    Blocks, Factors, Line, Pair, Panel, Strip, d_values, read_cells, round_f16, rows_of, write_cells,
+};
 use super::simd::{Lanes, PAIR, WIDTH};
 use crate::numerics::MmaStep;
 use smallvec::SmallVec;
@@ -244,12 +246,12 @@ impl Block<'_> {
         let step = &MmaStep { d_f32: D32, ..*self.step };
         let lowest = (2 * ZERO_FACTOR) as u16;
         let mut exponents = [L::splat_shorts(u32::from(lowest) << 16 | u32::from(lowest)); E];
-        // The rows' place in a panel; remainders, so that loops need no checks.
-        let (panel, part) = (rows[0].0 / WIDTH * self.steps, rows[0].0 / E % (WIDTH / E));
-        for (a, b) in self.a_exponents[panel].iter().zip(self.b_exponents) {
-            let (a, b): (&[u32; E], _) = (&a.0.as_chunks().0[part], L::load_shorts(&b.0));
+        let (panel, place) = (rows[0].0 / WIDTH * self.steps, rows[0].0 % WIDTH);
+        let a: &[Line<[u32; WIDTH]>; E] = rows_of(&self.a_exponents[panel], place);
+        for (k, b) in self.b_exponents.iter().enumerate() {
+            let b = L::load_shorts(&b.0);
             for i in 0..E {
-                let a = L::splat_shorts(a[i]);
+                let a = L::splat_shorts(a[i].0[k]);
                 exponents[i] = L::max_shorts(exponents[i], L::add_shorts(a, b));
             }
         }
@@ -272,10 +274,11 @@ impl Block<'_> {
         // In units of 2^(top − 25), every term is below 2^27, and the conversion to an integer cuts it off. The products
         // together are below 16 · 2047² · 2^5 < 2^31.
         let mut sums = [[zero; 2]; E];
-        for (a, b) in self.a[panel].iter().zip(self.b) {
-            let (a, b): (&[f32; E], _) = (&a.0.as_chunks().0[part], [L::load_floats(&b[0].0), L::load_floats(&b[1].0)]);
+        let a: &[Line<[f32; WIDTH]>; E] = rows_of(&self.a[panel], place);
+        for (k, b) in self.b.iter().enumerate() {
+            let b = [L::load_floats(&b[0].0), L::load_floats(&b[1].0)];
             for i in 0..E {
-                let a = L::splat_float(a[i]);
+                let a = L::splat_float(a[i].0[k]);
                 for c in 0..2 {
                     sums[i][c] = L::add(sums[i][c], L::truncate(L::mul(L::mul(a, b[c]), scales[i][c])));
                 }

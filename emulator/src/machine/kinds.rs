@@ -35,7 +35,7 @@ const STEP: usize = 16;
 
 impl Work for Product<'_> {
     #[inline(always)]
-    fn run<L: Lanes, const R: usize, const C: usize, const E: usize>(mut self) {
+    fn run<L: Lanes, const R: usize, const S: usize, const C: usize, const E: usize>(mut self) {
         if self.descriptor.kind == Kind::I8 {
             return self.integers();
         }
@@ -47,7 +47,7 @@ impl Work for Product<'_> {
         let step = MmaStep { d_f32: i.d == Accumulator::F32, accumulate, scale, ..MmaStep::default() };
         let mut pair = 0;
         for strip in strips {
-            fast::<L, R, C>(&step, factors, 0..steps, steps, strip, pair, cells);
+            fast::<L, R, S, C>(&step, factors, 0..steps, steps, strip, pair, cells);
             pair += strip.pairs();
         }
     }
@@ -72,8 +72,8 @@ impl Product<'_> {
             let mut values = decode.row(row);
             fits &= scaled(i, &mut values, self.scales.a.get(n));
             let panel = &mut a[n / WIDTH * steps..][..steps];
-            for (k, &value) in values.iter().enumerate().take(steps * STEP) {
-                panel[k / STEP][k % STEP].0[n % WIDTH] = value;
+            for (step, values) in panel.iter_mut().zip(values.as_chunks::<STEP>().0) {
+                step[n % WIDTH].0 = *values;
             }
         }
         let pairs: usize = self.strips.iter().map(Strip::pairs).sum();

@@ -32,10 +32,8 @@ impl<'a> Strip<'a> {
         let mut blocks = Blocks { whole: SmallVec::new(), rest: SmallVec::new() };
         let mut rows = self.rows;
         while let Some((row, others)) = rows.split_first() {
-            match rows.split_first_chunk::<R>() {
-                Some((block, behind))
-                    if row.0.is_multiple_of(R) && block.iter().zip(row.0..).all(|(r, n)| r.0 == n) =>
-                {
+            match aligned::<R>(rows) {
+                Some((block, behind)) if row.0.is_multiple_of(R) => {
                     blocks.whole.push(block);
                     rows = behind;
                 }
@@ -48,6 +46,26 @@ impl<'a> Strip<'a> {
         blocks
     }
 
+    /// The same in parts of R rows, then of S, as a panel of A has them one below the other, and all others one by one.
+    #[inline(always)]
+    fn parts<const R: usize, const S: usize>(&self) -> SmallVec<[Part<'a, R, S>; 32]> {
+        let mut parts = SmallVec::new();
+        let mut rows = self.rows;
+        while let Some((row, others)) = rows.split_first() {
+            let place = row.0 % WIDTH;
+            let (part, behind) = match (aligned::<R>(rows), aligned::<S>(rows)) {
+                (Some((part, behind)), _) if place.is_multiple_of(R) && place + R <= WIDTH => {
+                    (Part::Long(part), behind)
+                }
+                (_, Some((part, behind))) if S < R && place + S == WIDTH => (Part::Short(part), behind),
+                _ => (Part::One(std::array::from_ref(row)), others),
+            };
+            parts.push(part);
+            rows = behind;
+        }
+        parts
+    }
+
     /// The columns of each panel.
     pub fn split(&self) -> impl Iterator<Item = Range<usize>> {
         let end = self.columns.end;
@@ -58,13 +76,37 @@ impl<'a> Strip<'a> {
     }
 }
 
+/// Rows that the loops over FP32 take together: side by side in a panel of A.
+enum Part<'a, const R: usize, const S: usize> {
+    Long(&'a [Row; R]),
+    Short(&'a [Row; S]),
+    One(&'a [Row; 1]),
+}
+
+impl<const R: usize, const S: usize> Part<'_, R, S> {
+    #[inline(always)]
+    fn rows(&self) -> &[Row] {
+        match *self {
+            Part::Long(rows) => rows,
+            Part::Short(rows) => rows,
+            Part::One(rows) => rows,
+        }
+    }
+}
+
+/// The first N rows if each is A's next, and those behind them.
+#[inline(always)]
+fn aligned<const N: usize>(rows: &[Row]) -> Option<(&[Row; N], &[Row])> {
+    rows.split_first_chunk::<N>().filter(|(first, _)| first.iter().zip(first[0].0..).all(|(row, n)| row.0 == n))
+}
+
 /// What [`Strip::blocks`] finds.
 pub struct Blocks<'a, const R: usize> {
     pub whole: SmallVec<[&'a [Row; R]; 32]>,
     pub rest: SmallVec<[&'a Row; 16]>,
 }
 
-/// Of a step's A sixteen rows, of its B a vector's columns: one k after the other. Beyond the last row or column are zeros.
+/// Of a step's A sixteen rows, one after the other; of its B a vector's columns, one k after the other. Beyond the last row or column are zeros.
 pub type Panel<T, const W: usize = WIDTH> = [Line<[T; W]>; 16];
 /// Two panels of B side by side.
 pub type Pair<T> = [[Line<[T; WIDTH]>; 2]; 16];
@@ -77,8 +119,7 @@ pub struct Line<T>(pub T);
 /// Operands in the form that the loops read. Kept from one product to the next, for its memory.
 #[derive(Debug, Default)]
 pub struct Factors {
-    /// Values, signs as negated: of A all steps of a panel one after the other, then those of the next. A loop over k finds the rows of a
-    /// block in one cache line.
+    /// Values, signs as negated: of A all steps of a panel one after the other, then those of the next.
     pub a: Vec<Panel<f32>>,
     /// The same of B: the pairs of all strips.
     pub b: Vec<Pair<f32>>,
@@ -107,11 +148,11 @@ pub struct Product<'a> {
 }
 
 impl Work for Product<'_> {
-    /// FP32 sums in blocks of R rows and C vectors, exact ones in blocks of E rows and two vectors.
+    /// FP32 sums in blocks of R or S rows and C vectors, exact ones in blocks of E rows and two vectors.
     #[inline(always)]
-    fn run<L: Lanes, const R: usize, const C: usize, const E: usize>(mut self) {
+    fn run<L: Lanes, const R: usize, const S: usize, const C: usize, const E: usize>(mut self) {
         if let Some(tiles) = self.tiles.take() {
-            return tiles::run::<L, R, C>(self, tiles);
+            return tiles::run::<L, R, S, C>(self, tiles);
         }
         self.prepare_a::<L>();
         if !self.same_b {
@@ -123,7 +164,7 @@ impl Work for Product<'_> {
             match self.numerics {
                 Numerics::Fast => {
                     let some = |which| Together { factors: self.factors, which, steps };
-                    sum_up::<L, R, C, _>(&self.step, steps, some, strip, pair, self.cells);
+                    sum_up::<L, R, S, C, _>(&self.step, steps, some, strip, pair, self.cells);
                 }
                 Numerics::Exact => {
                     let what = [0, 1].map(|n| nth(&self.step, n));
@@ -146,11 +187,11 @@ pub struct ReadyProduct<'a> {
 
 impl Work for ReadyProduct<'_> {
     #[inline(always)]
-    fn run<L: Lanes, const R: usize, const C: usize, const E: usize>(self) {
+    fn run<L: Lanes, const R: usize, const S: usize, const C: usize, const E: usize>(self) {
         let some = |which: Range<usize>| Apart { a: &self.a[which.clone()], b: &self.b[which] };
         let mut pair = 0;
         for strip in self.strips {
-            sum_up::<L, R, C, _>(&self.step, self.a.len(), some, strip, pair, self.cells);
+            sum_up::<L, R, S, C, _>(&self.step, self.a.len(), some, strip, pair, self.cells);
             pair += strip.pairs();
         }
     }
@@ -158,10 +199,10 @@ impl Work for ReadyProduct<'_> {
 
 /// So many steps of a strip whose pairs begin at `pair`; `some` are those in a range.
 #[inline(always)]
-fn sum_up<L: Lanes, const R: usize, const C: usize, S: Steps>(
+fn sum_up<L: Lanes, const R: usize, const S: usize, const C: usize, K: Steps>(
     step: &MmaStep,
     steps: usize,
-    some: impl Fn(Range<usize>) -> S,
+    some: impl Fn(Range<usize>) -> K,
     strip: &Strip,
     pair: usize,
     cells: &mut [u32],
@@ -169,7 +210,7 @@ fn sum_up<L: Lanes, const R: usize, const C: usize, S: Steps>(
     // An FP16 accumulator is rounded after each MMA.
     let together = if step.d_f32 { steps.max(1) } else { 1 };
     for first in (0..steps).step_by(together) {
-        strip_of::<L, R, C>(&nth(step, first), &some(first..first + together), strip, pair, cells);
+        strip_of::<L, R, S, C>(&nth(step, first), &some(first..first + together), strip, pair, cells);
     }
 }
 
@@ -190,9 +231,9 @@ impl Product<'_> {
         a_exponents.resize(if exact { panels * steps } else { 0 }, [Line([0; WIDTH]); 16]);
         for (n, rows) in self.a.iter().enumerate() {
             for (panel, rows) in rows.chunks(WIDTH).enumerate() {
-                let turned = fill_panel::<L>(&self.step, rows, &mut a[panel * steps + n]);
+                fill_panel::<L>(&self.step, rows, &mut a[panel * steps + n]);
                 if exact {
-                    for (Line(to), row) in a_exponents[panel * steps + n].iter_mut().zip(&turned) {
+                    for (Line(to), row) in a_exponents[panel * steps + n].iter_mut().zip(rows) {
                         *to = exponents(row, bf).map(|e| u32::from(e as u16) << 16 | u32::from(e as u16));
                     }
                 }
@@ -222,17 +263,16 @@ impl Product<'_> {
     }
 }
 
-/// Fills a panel of A; gives its elements as they were.
+/// Fills a panel of A.
 #[inline(always)]
-pub fn fill_panel<L: Lanes>(step: &MmaStep, rows: &[[u16; 16]], to: &mut Panel<f32>) -> [[u16; WIDTH]; 16] {
-    let turned = turned::<L>(rows);
-    for (Line(to), row) in to.iter_mut().zip(&turned) {
+pub fn fill_panel<L: Lanes>(step: &MmaStep, rows: &[[u16; 16]], to: &mut Panel<f32>) {
+    for (Line(to), row) in to.iter_mut().zip(rows) {
         *to = L::store_floats(values::<L>(row, step.a_bf16, step.negate_a));
     }
-    turned
+    to[rows.len()..].fill(Line::default());
 }
 
-/// The same of one half of a pair of B.
+/// Fills one half of a pair of B; gives its elements as they were, one k after the other.
 #[inline(always)]
 pub fn fill_half<L: Lanes>(
     step: &MmaStep,
@@ -247,7 +287,7 @@ pub fn fill_half<L: Lanes>(
     turned
 }
 
-/// Rows of A or columns of B, one k after the other; zeros behind the last.
+/// Columns of B, one k after the other; zeros behind the last.
 #[inline(always)]
 pub fn turned<L: Lanes>(rows: &[[u16; 16]]) -> [[u16; WIDTH]; 16] {
     match rows.first_chunk() {
@@ -341,7 +381,7 @@ impl Steps for Apart<'_> {
 
 /// The steps `which`, out of so many, of a strip whose pairs begin at `pair`.
 #[inline(always)]
-pub fn fast<L: Lanes, const R: usize, const C: usize>(
+pub fn fast<L: Lanes, const R: usize, const S: usize, const C: usize>(
     step: &MmaStep,
     factors: &Factors,
     which: Range<usize>,
@@ -350,41 +390,39 @@ pub fn fast<L: Lanes, const R: usize, const C: usize>(
     pair: usize,
     cells: &mut [u32],
 ) {
-    strip_of::<L, R, C>(step, &Together { factors, which, steps }, strip, pair, cells);
+    strip_of::<L, R, S, C>(step, &Together { factors, which, steps }, strip, pair, cells);
 }
 
 /// A strip whose pairs begin at `pair`.
 #[inline(always)]
-fn strip_of<L: Lanes, const R: usize, const C: usize>(
+fn strip_of<L: Lanes, const R: usize, const S: usize, const C: usize>(
     step: &MmaStep,
     steps: &impl Steps,
     strip: &Strip,
     pair: usize,
     cells: &mut [u32],
 ) {
-    const { assert!(WIDTH.is_multiple_of(R) && (C == 1 || C == 2), "a block lies in one panel of A and one pair of B") };
+    const { assert!(R <= WIDTH && (S == R || S == WIDTH % R), "a panel of A is parts of R rows, and one of S") };
+    const { assert!(C == 1 || C == 2, "a block lies in one pair of B") };
     let columns = strip.columns.len();
-    let Blocks { whole, rest } = strip.blocks::<R>();
+    let parts = strip.parts::<R, S>();
     for at in (0..columns).step_by(C * WIDTH) {
         let b = (pair + at / PAIR, at % PAIR / WIDTH);
-        if columns - at <= WIDTH {
-            whole.iter().for_each(|rows| block::<L, R, 1>(step, steps, rows, b, at, columns - at, cells));
-            rest.iter().for_each(|&row| {
-                block::<L, 1, 1>(step, steps, std::array::from_ref(row), b, at, columns - at, cells);
-            });
-            continue;
-        }
         let width = (columns - at).min(C * WIDTH);
-        for (n, rows) in whole.iter().enumerate() {
+        for (n, part) in parts.iter().enumerate() {
             // D comes from far away, unless it is asked for before the block that needs it; the last block asks for the next columns'.
-            let (next, at_next) = whole.get(n + 1).map_or((whole[0], at + C * WIDTH), |next| (next, at));
+            let (next, at_next) = parts.get(n + 1).map_or((&parts[0], at + C * WIDTH), |next| (next, at));
             if step.accumulate && at_next + C * WIDTH <= columns {
-                next.iter().for_each(|(_, cell)| prefetch(&cells[cell + at_next..cell + at_next + C * WIDTH]));
+                next.rows().iter().for_each(|(_, cell)| prefetch(&cells[cell + at_next..cell + at_next + C * WIDTH]));
             }
-            block::<L, R, C>(step, steps, rows, b, at, width, cells);
-        }
-        for &row in &rest {
-            block::<L, 1, C>(step, steps, std::array::from_ref(row), b, at, width, cells);
+            match *part {
+                Part::Long(rows) if width <= WIDTH => block::<L, R, 1>(step, steps, rows, b, at, width, cells),
+                Part::Long(rows) => block::<L, R, C>(step, steps, rows, b, at, width, cells),
+                Part::Short(rows) if width <= WIDTH => block::<L, S, 1>(step, steps, rows, b, at, width, cells),
+                Part::Short(rows) => block::<L, S, C>(step, steps, rows, b, at, width, cells),
+                Part::One(row) if width <= WIDTH => block::<L, 1, 1>(step, steps, row, b, at, width, cells),
+                Part::One(row) => block::<L, 1, C>(step, steps, row, b, at, width, cells),
+            }
         }
     }
 }
@@ -491,16 +529,16 @@ fn sums<L: Lanes, const R: usize, const C: usize>(
         }
     }
     // Remainders, so that the loop needs no checks.
-    let (part, half) = (row / R % (WIDTH / R), half % 2);
+    let (place, half) = (row % WIDTH, half % 2);
     for step in 0..steps.count() {
-        for (a, b) in steps.a(step, row / WIDTH).iter().zip(steps.b(step, pair)) {
-            let a: &[f32; R] = &a.0.as_chunks().0[part];
+        let a: &[Line<[f32; WIDTH]>; R] = rows_of(steps.a(step, row / WIDTH), place);
+        for (k, b) in steps.b(step, pair).iter().enumerate() {
             let mut vectors = [L::splat_float(0.0); C];
             for c in 0..C {
                 vectors[c] = L::load_floats(&b[(half + c) % 2].0);
             }
             for i in 0..R {
-                let a = L::splat_float(a[i]);
+                let a = L::splat_float(a[i].0[k]);
                 for c in 0..C {
                     held[i][c] = L::mul_add(a, vectors[c], held[i][c]);
                 }
@@ -515,6 +553,12 @@ fn sums<L: Lanes, const R: usize, const C: usize>(
             d[c] = L::store(L::if_greater(magnitude, L::splat(0x7f80_0000), L::splat(0x7fff_ffff), bits));
         }
     }
+}
+
+/// R rows of a panel of A.
+#[inline(always)]
+pub fn rows_of<T, const R: usize>(panel: &Panel<T>, first: usize) -> &[Line<[T; WIDTH]>; R] {
+    panel[first.min(WIDTH - R)..].first_chunk().expect("R rows lie behind")
 }
 
 /// [`f16_value`] of the low halves.

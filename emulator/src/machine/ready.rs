@@ -53,7 +53,7 @@ struct Make<'a> {
 
 impl Work for Make<'_> {
     #[inline(always)]
-    fn run<L: Lanes, const R: usize, const C: usize, const E: usize>(self) {
+    fn run<L: Lanes, const R: usize, const S: usize, const C: usize, const E: usize>(self) {
         let Make { step, a, b, run, to } = self;
         for (operand, to_a) in a.iter().zip(&mut to.a) {
             let rows = operand.bits.chunks(WIDTH);

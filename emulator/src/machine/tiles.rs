@@ -116,7 +116,7 @@ impl<L: Lanes> Extent<L> {
 
 /// FP32 sums, steps that do not fit the tiles in blocks of R rows and C vectors.
 #[inline(always)]
-pub fn run<L: Lanes, const R: usize, const C: usize>(mut product: Product, mut tiles: Tiles) {
+pub fn run<L: Lanes, const R: usize, const S: usize, const C: usize>(mut product: Product, mut tiles: Tiles) {
     let steps = product.a.len();
     let fits = prepare_a::<L>(&mut product);
     if !product.same_b {
@@ -139,7 +139,7 @@ pub fn run<L: Lanes, const R: usize, const C: usize>(mut product: Product, mut t
                 let some = Steps { step: &step, factors, which, of: steps, columns, panel };
                 some.add::<L>(&mut tiles, strip, product.cells);
             } else {
-                fast::<L, R, C>(&step, product.factors, which, steps, strip, panel / 2, product.cells);
+                fast::<L, R, S, C>(&step, product.factors, which, steps, strip, panel / 2, product.cells);
             }
         }
         panel += strip.panels();

@@ -54,8 +54,9 @@ pub const PAIR: usize = 2 * WIDTH;
 
 /// Loops over vectors.
 pub trait Work {
-    /// Does it, in blocks of sizes that suit the vectors: R × C of FP32 sums, E × 2 of exact ones. R and E divide [`WIDTH`], C is 1 or 2.
-    fn run<L: Lanes, const R: usize, const C: usize, const E: usize>(self);
+    /// Does it, in blocks of sizes that suit the vectors: R × C of FP32 sums, and S × C where that is what R leaves of [`WIDTH`] (else S is R);
+    /// E × 2 of exact ones. E divides [`WIDTH`], C is 1 or 2.
+    fn run<L: Lanes, const R: usize, const S: usize, const C: usize, const E: usize>(self);
 }
 
 /// Operations on sixteen lanes.
@@ -161,7 +162,7 @@ pub fn run(work: impl Work) {
             return unsafe { x86::avx2(work) };
         }
     }
-    work.run::<Plain, 2, 1, 1>();
+    work.run::<Plain, 2, 2, 1, 1>();
 }
 
 /// Arrays; the compiler makes vectors of them as the target has them (SSE2, NEON).

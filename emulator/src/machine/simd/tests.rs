@@ -17,8 +17,8 @@ fn all_kinds_of_vectors_give_the_same_bits() {
         // SAFETY: the CPU has the features.
         kinds.push(("avx2", |product| unsafe { x86::avx2(product) }));
     }
-    kinds.push(("plain, the blocks of AVX-512", |product| product.run::<Plain, 8, 2, 4>()));
-    kinds.push(("plain, other blocks", |product| product.run::<Plain, 4, 2, 2>()));
+    kinds.push(("plain, the blocks of AVX-512", |product| product.run::<Plain, 8, 8, 2, 4>()));
+    kinds.push(("plain, blocks of six rows and of four", |product| product.run::<Plain, 6, 4, 2, 2>()));
     let mut left: Vec<Factors> = kinds.iter().map(|_| Factors::default()).collect();
     let mut random = Random(5);
     for case in 0..600u64 {
@@ -61,7 +61,7 @@ fn all_kinds_of_vectors_give_the_same_bits() {
             });
             cells
         };
-        let want = compute(|product| product.run::<Plain, 1, 1, 1>(), &mut Factors::default());
+        let want = compute(|product| product.run::<Plain, 1, 1, 1, 1>(), &mut Factors::default());
         for ((name, kind), factors) in kinds.iter().zip(&mut left) {
             let got = compute(*kind, factors);
             assert!(got == want, "{name} vectors, case {case}: {step:?}, {numerics:?}, {m} × {n}, {steps} steps");
@@ -107,7 +107,7 @@ fn conversions_and_transpositions_are_those_of_the_arrays() {
     struct Convert<'a>(&'a [[u16; 16]; WIDTH], &'a mut Vec<u32>);
     impl Work for Convert<'_> {
         #[inline(always)]
-        fn run<L: Lanes, const R: usize, const C: usize, const E: usize>(self) {
+        fn run<L: Lanes, const R: usize, const S: usize, const C: usize, const E: usize>(self) {
             for row in self.0 {
                 for values in [L::store_floats(L::f16(row)), L::store_floats(L::bf16(row))] {
                     self.1.extend(values.map(|x| if x.is_nan() { 1 } else { x.to_bits() }));
@@ -119,7 +119,7 @@ fn conversions_and_transpositions_are_those_of_the_arrays() {
     for block in 0..256u16 {
         let rows = from_fn(|j| from_fn(|k| block << 8 | (16 * j + k) as u16));
         let [mut want, mut got, mut avx2] = [const { Vec::new() }; 3];
-        Convert(&rows, &mut want).run::<Plain, 1, 1, 1>();
+        Convert(&rows, &mut want).run::<Plain, 1, 1, 1, 1>();
         run(Convert(&rows, &mut got));
         assert!(got == want, "chosen vectors, block {block}");
         #[cfg(target_arch = "x86_64")]
@@ -139,7 +139,7 @@ fn sums_are_cut_off_alike() {
     struct Cut<'a>([[u32; WIDTH]; 2], f32, &'a mut Vec<u32>);
     impl Work for Cut<'_> {
         #[inline(always)]
-        fn run<L: Lanes, const R: usize, const C: usize, const E: usize>(self) {
+        fn run<L: Lanes, const R: usize, const S: usize, const C: usize, const E: usize>(self) {
             let [a, b] = [L::load(&self.0[0]), L::load(&self.0[1])];
             for odd in [false, true] {
                 self.2.extend(L::store(L::bits(L::cut_sum(a, b, L::splat_float(self.1), odd))));
@@ -160,7 +160,7 @@ fn sums_are_cut_off_alike() {
         over += (0..WIDTH).filter(|&j| (a[j] as i32).checked_add(b[j] as i32).is_none()).count();
         let scale = 2f32.powi((random.next() % 226) as i32 - 125);
         let [mut want, mut got] = [const { Vec::new() }; 2];
-        Cut([a, b], scale, &mut want).run::<Plain, 1, 1, 1>();
+        Cut([a, b], scale, &mut want).run::<Plain, 1, 1, 1, 1>();
         run(Cut([a, b], scale, &mut got));
         assert!(got == want, "case {case}: {a:x?} + {b:x?}, times {scale:e}");
     }

@@ -6,12 +6,12 @@ use std::mem::transmute;
 
 #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,avx2,fma,f16c")]
 pub fn avx512(work: impl Work) {
-    work.run::<Avx512, 8, 2, 4>();
+    work.run::<Avx512, 8, 8, 2, 4>();
 }
 
 #[target_feature(enable = "avx2,fma,f16c")]
 pub fn avx2(work: impl Work) {
-    work.run::<Avx2, 4, 1, 1>();
+    work.run::<Avx2, 6, 4, 1, 1>();
 }
 
 /// Asks for the cache line of a value, as far as the second-level cache.
