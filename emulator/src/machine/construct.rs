@@ -3,6 +3,7 @@
 use super::cache::Touched;
 use super::cluster::{Cluster, Place, Shared, mix};
 use super::findings::Findings;
+use super::fragments::Fragments;
 use super::outbox::Outbox;
 use super::registers::Registers;
 use super::share::Rates;
@@ -16,7 +17,7 @@ use crate::order::{Shadow, Views};
 use crate::protocol::Record;
 use crate::report::Memory;
 use rustc_hash::FxHashMap;
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
 
@@ -202,13 +203,13 @@ impl<'a> Cluster<'a> {
                 index: warp,
                 live,
                 registers: Registers::new(kernel, left.pop()),
-                fragments: smallvec![Fragment {
+                fragments: Fragments::new(Fragment {
                     pc: 0,
                     mask: live,
                     ready_at: start + delay,
                     state: State::Ready,
                     meeting: None,
-                }],
+                }),
                 meetings: Vec::new(),
                 views,
                 epoch: 1,

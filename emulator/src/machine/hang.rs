@@ -73,7 +73,7 @@ impl Cluster<'_> {
         let mut blocked = Vec::new();
         let mut asking = false;
         for (w, warp) in self.warps.iter().enumerate() {
-            for fragment in &warp.fragments {
+            for fragment in warp.fragments.iter() {
                 // Blocked in a barrier, the program counter is behind the instruction already.
                 let behind =
                     matches!(fragment.state, State::CtaBarrier(_) | State::WarpSync(_) | State::ClusterBarrier);

@@ -60,6 +60,7 @@ mod finish;
 mod footprints;
 mod formats;
 mod four_rows;
+mod fragments;
 mod grant;
 mod halves;
 mod hang;

@@ -5,6 +5,7 @@
 //! waits in its outbox for the end of the window.
 
 use super::cluster::{Cluster, Stop};
+use super::fragments::Soonest;
 use super::outbox::Item;
 use super::state::Pending;
 use super::warp::{State, Warp};
@@ -36,22 +37,14 @@ impl Cluster<'_> {
         self.until = until;
         let stopped = loop {
             // The earliest fragment, and the time of the next one.
-            let mut best: Option<(u64, usize, usize)> = None;
-            let mut next = u64::MAX;
-            for (w, warp) in self.warps.iter().enumerate() {
-                for (f, fragment) in warp.fragments.iter().enumerate() {
-                    if !matches!(fragment.state, State::Ready) {
-                        continue;
-                    }
-                    match best {
-                        Some((time, ..)) if time <= fragment.ready_at => next = next.min(fragment.ready_at),
-                        _ => {
-                            next = next.min(best.map_or(u64::MAX, |b| b.0));
-                            best = Some((fragment.ready_at, w, f));
-                        }
-                    }
+            let (mut soonest, mut first) = (Soonest::NEVER, None);
+            for (w, warp) in self.warps.iter_mut().enumerate() {
+                let of_warp = warp.fragments.soonest();
+                if soonest.join(of_warp, w) {
+                    first = Some((of_warp.time, w, of_warp.place));
                 }
             }
+            let (best, next) = (first, soonest.next);
             let event = self.next_event();
             let earliest = best.map(|b| b.0).into_iter().chain(event).min();
             if let Some(time) = earliest

@@ -1,5 +1,6 @@
 //! A warp: the parts it falls into while its lanes are at different places, and what it knows of others.
 
+use super::fragments::Fragments;
 use super::on_the_way::OnTheWay;
 use super::registers::Registers;
 use super::resolve::Target;
@@ -123,7 +124,7 @@ pub struct Warp {
     /// Lanes that exist and have not ended.
     pub live: u32,
     pub registers: Registers,
-    pub fragments: SmallVec<[Fragment; 1]>,
+    pub fragments: Fragments,
     pub meetings: Vec<Meeting>,
     pub views: Views,
     pub epoch: u32,
