@@ -229,8 +229,11 @@ fn missing(passage: &str, said: &str, correct: bool) -> Vec<String> {
     missing
 }
 
+/// A verdict, once its kernel is judged.
+type Awaited = Arc<OnceLock<Arc<Verdict>>>;
+
 /// Verdicts by the name of their kernel: several pages show the same ones, and each is judged once.
-struct Verdicts(Mutex<BTreeMap<&'static str, Arc<OnceLock<Arc<Verdict>>>>>);
+struct Verdicts(Mutex<BTreeMap<&'static str, Awaited>>);
 
 impl Verdicts {
     const fn new() -> Verdicts {

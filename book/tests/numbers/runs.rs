@@ -11,9 +11,12 @@ const SMS: u32 = 148;
 /// Of runs with a larger K the pages tell the cycles alone: their traces would cost time, and fill the memory.
 const LARGEST_TRACED_K: u32 = 512;
 
+/// A report, once its run has ended.
+type Awaited = Arc<OnceLock<Arc<Report>>>;
+
 /// Reports by kernel and size: each is run once, whoever asks for it at the same time.
 #[derive(Default)]
-pub struct Runs(Mutex<BTreeMap<(String, [u32; 3]), Arc<OnceLock<Arc<Report>>>>>);
+pub struct Runs(Mutex<BTreeMap<(String, [u32; 3]), Awaited>>);
 
 /// A step's solution by its number, or an answer's kernel by its name in `solutions/variants/table.rs`.
 fn kernel(name: &str) -> ptx::KernelFn {
