@@ -17,10 +17,10 @@ mod texts;
 use emulator::CODES;
 use harness::verdict::{MilestoneState, Outcome, Part, Verdict};
 use harness::{JudgeOptions, diagnostics::Sources, judge, report, step};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// Page, how the first cell of a row begins or the number of an exercise, and the kernel in `solutions/edited/shown.rs`.
 const SAID: &[(&str, &str, &str)] = &[
@@ -229,6 +229,35 @@ fn missing(passage: &str, said: &str, correct: bool) -> Vec<String> {
     missing
 }
 
+/// A verdict, once its kernel is judged.
+type Awaited = Arc<OnceLock<Arc<Verdict>>>;
+
+/// Verdicts by the name of their kernel: several pages show the same ones, and each is judged once.
+struct Verdicts(Mutex<BTreeMap<&'static str, Awaited>>);
+
+impl Verdicts {
+    const fn new() -> Verdicts {
+        Verdicts(Mutex::new(BTreeMap::new()))
+    }
+
+    fn of(&self, kernel: &'static str, judge: impl FnOnce() -> Verdict) -> Arc<Verdict> {
+        let known = self.0.lock().expect("no panic").entry(kernel).or_default().clone();
+        known.get_or_init(|| Arc::new(judge())).clone()
+    }
+}
+
+/// The verdict at the size that is looked at closely.
+fn closely(kernel: &'static str) -> Arc<Verdict> {
+    static KNOWN: Verdicts = Verdicts::new();
+    KNOWN.of(kernel, || judged::judged(kernel, 8))
+}
+
+fn at_all_sizes(kernel: &'static str) -> Arc<Verdict> {
+    static KNOWN: Verdicts = Verdicts::new();
+    let options = JudgeOptions { sources: Sources::at(edited::FOLDER), ..JudgeOptions::default() };
+    KNOWN.of(kernel, || judge(edited_step(kernel), &judged::Edited(kernel), &options))
+}
+
 /// The verdict at the size that is looked at closely, and, if something is missing in it, on all sizes.
 fn judged_until(passage: &str, name: &'static str) -> Vec<String> {
     let of = |verdict: &Verdict| {
@@ -240,12 +269,8 @@ fn judged_until(passage: &str, name: &'static str) -> Vec<String> {
         }
         all
     };
-    let first = of(&judged::judged(name, 8));
-    if first.is_empty() {
-        return first;
-    }
-    let options = JudgeOptions { sources: Sources::at(edited::FOLDER), ..JudgeOptions::default() };
-    of(&judge(edited_step(name), &judged::Edited(name), &options))
+    let first = of(&closely(name));
+    if first.is_empty() { first } else { of(&at_all_sizes(name)) }
 }
 
 /// The step of an edited solution.

@@ -2,6 +2,8 @@
 
 use crate::runs::{self, Runs, Span};
 use emulator::{Actor, CopyKind, Event, EventKind, MmaStep, Numerics};
+use std::panic::resume_unwind;
+use std::thread;
 
 #[path = "answers.rs"]
 mod answers;
@@ -36,12 +38,12 @@ fn commas(number: u64) -> String {
     text
 }
 
-struct Claims {
-    runs: Runs,
+struct Claims<'a> {
+    runs: &'a Runs,
     all: Vec<Claim>,
 }
 
-impl Claims {
+impl Claims<'_> {
     fn say(&mut self, page: &'static str, text: &'static str, values: &[String]) {
         self.all.push(Claim { page, text, values: values.to_vec() });
     }
@@ -57,19 +59,25 @@ impl Claims {
     }
 }
 
+/// Those that belong together, one behind the other.
+type Part = fn(&mut Claims);
+
+/// Each on a thread of its own: the runs of one wait for nobody, or for another part that wants the same run.
+const PARTS: [Part; 9] =
+    [one_tile, first_steps, one_way_back, tma, roles, exercises_of_ideas, pairs, prose::all, answers::all];
+
 /// All claims, with the numbers of this moment.
 pub fn all() -> Vec<Claim> {
-    let mut claims = Claims { runs: Runs::default(), all: Vec::new() };
-    one_tile(&mut claims);
-    first_steps(&mut claims);
-    one_way_back(&mut claims);
-    tma(&mut claims);
-    roles(&mut claims);
-    exercises_of_ideas(&mut claims);
-    pairs(&mut claims);
-    prose::all(&mut claims);
-    answers::all(&mut claims);
-    claims.all
+    let runs = Runs::default();
+    let of = |part: Part| {
+        let mut claims = Claims { runs: &runs, all: Vec::new() };
+        part(&mut claims);
+        claims.all
+    };
+    thread::scope(|scope| {
+        let parts = PARTS.map(|part| scope.spawn(move || of(part)));
+        parts.into_iter().flat_map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    })
 }
 
 fn deep(size: u32) -> [u32; 3] {
@@ -328,7 +336,7 @@ fn tma(claims: &mut Claims) {
     claims.cycles(page, "{} and {} at 2048³, {} and {} at 4096³.", &sizes[2..]);
 }
 
-impl Claims {
+impl Claims<'_> {
     fn products(&mut self, name: &str, size: [u32; 3], mmas_each: usize) -> Vec<Span> {
         runs::products(&self.runs.events(name, size), mmas_each)
     }
@@ -386,10 +394,10 @@ fn roles(claims: &mut Claims) {
     claims.cycles(page, "(At K = 4096: {} instead of {}.)", &[("late_8", K4), ("8", K4)]);
 }
 
-impl Claims {
+impl Claims<'_> {
     /// How much longer the second of two kernels takes, for each K.
     fn percent(&mut self, (first, second): (&str, &str), ks: &[u32]) -> Vec<String> {
-        let mut of = |k: u32| {
+        let of = |k: u32| {
             let [first, second] = [first, second].map(|name| self.runs.cycles(name, deep(k)) as f64);
             format!("{:.0}", (second / first - 1.0) * 100.0)
         };
@@ -458,7 +466,7 @@ fn pairs(claims: &mut Claims) {
     claims.cycles(page, "| 2048 × 2048 × 2048 | {} | {} | {} |", &three(K2));
     claims.cycles(page, "| 4096 × 4096 × 4096 | {} | {} | {} |", &three(K4));
     // What the page says of them: another step is the fastest in each line.
-    let mut fastest = |size| three(size).into_iter().min_by_key(|(name, size)| claims.runs.cycles(name, *size));
+    let fastest = |size| three(size).into_iter().min_by_key(|(name, size)| claims.runs.cycles(name, *size));
     let names = [K1, K2, K4].map(|size| fastest(size).map(|(name, _)| name));
     assert_eq!(names, [Some("8"), Some("9"), Some("10")], "sizes.md: the winner changes from line to line");
 }

@@ -3,13 +3,20 @@
 use emulator::{Actor, CopyKind, Event, EventKind, Mode, Options, Report};
 use harness::{InProcess, KernelSource, Problem, launch, ptxas};
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// SMs of a B200, as the commands on the pages have them.
 const SMS: u32 = 148;
+/// Of runs with a larger K the pages tell the cycles alone: their traces would cost time, and fill the memory.
+const LARGEST_TRACED_K: u32 = 512;
 
-/// Reports by kernel and size: each is run once.
+/// A report, once its run has ended.
+type Awaited = Arc<OnceLock<Arc<Report>>>;
+
+/// Reports by kernel and size: each is run once, whoever asks for it at the same time.
 #[derive(Default)]
-pub struct Runs(BTreeMap<(String, [u32; 3]), Report>);
+pub struct Runs(Mutex<BTreeMap<(String, [u32; 3]), Awaited>>);
 
 /// A step's solution by its number, or an answer's kernel by its name in `solutions/variants/table.rs`.
 fn kernel(name: &str) -> ptx::KernelFn {
@@ -53,33 +60,49 @@ pub fn barriers(name: &str, size: [u32; 3], barrier: &str) -> Vec<i32> {
 }
 
 impl Runs {
-    /// As `cargo workbook inspect --timeline` runs it.
-    pub fn report(&mut self, name: &str, size: [u32; 3]) -> &Report {
-        self.0.entry((name.to_string(), size)).or_insert_with(|| {
+    /// As `cargo workbook inspect --timeline` runs it; its trace is that of a small K.
+    fn run(&self, name: &str, size: [u32; 3]) -> Arc<Report> {
+        let run = self.0.lock().expect("no panic").entry((name.to_string(), size)).or_default().clone();
+        let computed = || {
             let (built, problem) = built(name, size);
             let program = emulator::load(&built.ptx).unwrap_or_else(|all| panic!("`{name}` does not load: {all:?}"));
             let launch = launch::times_only(&built, problem).unwrap_or_else(|why| panic!("`{name}`: {why}"));
-            // A trace of the largest sizes would fill the memory; of those only the cycles are told.
-            let trace = size.iter().map(|n| u64::from(*n)).product::<u64>() < 1 << 34;
-            let options = Options { mode: Mode::Time, trace, max_instructions: 1 << 34, ..Options::default() };
-            let report = emulator::run(&program, &launch, &options);
+            let options = Options {
+                mode: Mode::Time,
+                // Runs go side by side.
+                threads: Some(NonZeroUsize::MIN),
+                trace: size[2] <= LARGEST_TRACED_K,
+                max_instructions: 1 << 34,
+                ..Options::default()
+            };
+            let mut report = emulator::run(&program, &launch, &options);
             assert!(report.completed && report.findings.is_empty(), "`{name}` at {problem}: {:?}", report.findings);
-            report
-        })
+            // Of a hundred runs all matrices would be kept.
+            report.buffers = Vec::new();
+            Arc::new(report)
+        };
+        run.get_or_init(computed).clone()
     }
 
-    pub fn cycles(&mut self, name: &str, size: [u32; 3]) -> u64 {
-        self.report(name, size).cycles
+    /// With all events.
+    pub fn report(&self, name: &str, size: [u32; 3]) -> Arc<Report> {
+        let report = self.run(name, size);
+        assert!(!report.trace.is_empty(), "`{name}` at {size:?} has no trace: its K is above {LARGEST_TRACED_K}");
+        report
+    }
+
+    pub fn cycles(&self, name: &str, size: [u32; 3]) -> u64 {
+        self.run(name, size).cycles
     }
 
     /// How many CTAs there were.
-    pub fn ctas(&mut self, name: &str, size: [u32; 3]) -> u64 {
+    pub fn ctas(&self, name: &str, size: [u32; 3]) -> u64 {
         let report = self.report(name, size);
         report.trace.iter().map(|event| event.cta).collect::<std::collections::BTreeSet<_>>().len() as u64
     }
 
     /// What CTA 0 and its engines did.
-    pub fn events(&mut self, name: &str, size: [u32; 3]) -> Vec<Event> {
+    pub fn events(&self, name: &str, size: [u32; 3]) -> Vec<Event> {
         self.report(name, size).trace.iter().filter(|event| event.cta == 0).cloned().collect()
     }
 }

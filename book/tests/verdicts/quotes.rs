@@ -1,9 +1,8 @@
 //! What the pages on hangs and on wrong results quote, in tables and between them: each quote is said of a kernel that has this mistake.
 
-use super::{edited_step, judged, missing, page, said};
+use super::{at_all_sizes, closely, missing, page, said};
 use harness::mismatch::{Cause, Moves, Slice};
 use harness::verdict::{Outcome, Part, Verdict};
-use harness::{JudgeOptions, diagnostics::Sources, judge};
 use ptx::Dtype;
 use std::collections::BTreeMap;
 
@@ -77,15 +76,6 @@ fn quotes(page: &str) -> Vec<String> {
 fn kernel_of(name: &str, quote: &str) -> Option<&'static (&'static str, &'static str, &'static str)> {
     let fits = QUOTES.iter().filter(|(page, begins, _)| *page == name && quote.starts_with(begins));
     fits.max_by_key(|(_, begins, _)| begins.len())
-}
-
-fn closely(kernel: &'static str) -> Verdict {
-    judged::judged(kernel, 8)
-}
-
-fn at_all_sizes(kernel: &'static str) -> Verdict {
-    let options = JudgeOptions { sources: Sources::at(edited::FOLDER), ..JudgeOptions::default() };
-    judge(edited_step(kernel), &judged::Edited(kernel), &options)
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! The reports that pages print whole: each kernel is judged again, and the lines that are shown must be in what is said of it, in their order,
 //! with the numbers that they have in the file of a reader whose step is done.
 
-use super::{edited_step, judged, page, step_of};
+use super::{at_all_sizes, closely, page, step_of};
 use harness::verdict::{MilestoneState, Outcome, Verdict};
-use harness::{diagnostics::Sources, report, skeleton};
+use harness::{report, skeleton};
 use std::path::Path;
 
 /// Page, and the kernel in `solutions/edited/shown.rs` of each of its reports, in their order; `findings/CODE` is the output of that name,
@@ -167,12 +167,10 @@ fn reports_are_what_the_verdict_says() {
                 wrong.extend(missing(&groups, &lines).map(|group| format!("book/src/{name}, {kernel}: {group:#?}")));
                 continue;
             }
-            let closely = unsaid(&groups, &judged::judged(kernel, 8), kernel);
             // Some show at another size only.
-            let why = closely.and_then(|why| {
-                let options = harness::JudgeOptions { sources: Sources::at(edited::FOLDER), ..Default::default() };
-                let whole = harness::judge(edited_step(kernel), &judged::Edited(kernel), &options);
-                unsaid(&groups, &whole, kernel).map(|whole| format!("{why}\nor, at all sizes: {whole}"))
+            let why = unsaid(&groups, &closely(kernel), kernel).and_then(|why| {
+                let whole = unsaid(&groups, &at_all_sizes(kernel), kernel)?;
+                Some(format!("{why}\nor, at all sizes: {whole}"))
             });
             wrong.extend(why.map(|why| {
                 format!("book/src/{name}, \"{}\" ({kernel}): {why}", report.lines().next().unwrap_or_default())

@@ -30,7 +30,9 @@ pub fn there() -> Option<PathBuf> {
 pub fn assemble(name: &str, text: &str) -> Option<String> {
     let ptxas = there()?;
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let (source, object) = (folder.join(format!("{name}.ptx")), folder.join(format!("{name}.cubin")));
+    // Binaries of other tests run beside this one, and write there, too.
+    let of = |kind: &str| folder.join(format!("{}.{name}.{kind}", env!("CARGO_CRATE_NAME")));
+    let (source, object) = (of("ptx"), of("cubin"));
     std::fs::write(&source, text).expect("the scratch folder of tests can be written");
     let target = text.lines().find_map(|line| line.strip_prefix(".target ")).expect("a kernel has a target");
     let output = Command::new(&ptxas)
