@@ -174,6 +174,8 @@ pub struct Cluster<'a> {
     /// Operands of MMAs that go on behind the boxes in which they begin.
     pub overruns: Vec<super::boxes::Overrun>,
     pub rewrites: super::rewrites::Rewrites,
+    /// Phases that may be overtaken.
+    pub untold: Vec<super::overtaken::Untold>,
     /// Once nothing goes on any more: which clusters wait for tensor memory, and whether for each other.
     pub wanted_columns: Option<(Vec<super::grant::Wanted>, bool)>,
     /// Who made accesses of other clusters that races of this one name.

@@ -105,6 +105,7 @@ impl<'a> Cluster<'a> {
             overflowed: None,
             overruns: vec![],
             rewrites: Default::default(),
+            untold: Vec::new(),
             wanted_columns: None,
             strangers: FxHashMap::default(),
             race_keys: HashMap::new(),
