@@ -22,7 +22,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// Page, how the first cell of a row begins or the number of an exercise, and the kernel in `solutions/edited/shown.rs`.
+/// Page, how the first cell of a row begins or the number of an exercise, and the kernel in `solutions/edited`.
 const SAID: &[(&str, &str, &str)] = &[
     ("step01.md", "A is stored without the swizzle", "without_swizzle_1"),
     ("step01.md", "columns counted in chunks", "columns_in_chunks_1"),

@@ -57,6 +57,8 @@ mod untried;
 mod untried_exchange;
 #[path = "bugs/untried_kernels.rs"]
 mod untried_kernels;
+#[path = "bugs/untried_maps.rs"]
+mod untried_maps;
 #[path = "bugs/words.rs"]
 mod words;
 

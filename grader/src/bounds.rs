@@ -39,7 +39,7 @@ pub fn bounded(mut verdict: Verdict) -> Verdict {
                 cut(text, TEXT);
                 cut_all(says);
             }
-            MilestoneState::NotReached { reason } => cut(reason, TITLE),
+            MilestoneState::WaitsFor { id: text } | MilestoneState::NotReached { reason: text } => cut(text, TITLE),
             MilestoneState::Done | MilestoneState::Flagged { .. } => {}
         }
     }

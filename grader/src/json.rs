@@ -376,6 +376,7 @@ fn milestone(result: &harness::MilestoneResult) -> Milestone {
         MilestoneState::Flagged { part } => ("flagged", Some(part.to_string())),
         MilestoneState::Open { place, .. } => ("open", Some(place.to_string())),
         MilestoneState::Wrong { text, .. } => ("wrong", Some(text.clone())),
+        MilestoneState::WaitsFor { id } => ("not_reached", Some(format!("waits for {id}"))),
         MilestoneState::NotReached { reason } => ("not_reached", Some(reason.clone())),
     };
     Milestone { id: result.id.clone(), title: result.title.clone(), state: state.to_string(), text }

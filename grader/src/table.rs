@@ -92,6 +92,7 @@ fn explain(graded: &Graded) -> String {
                     let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
                     format!("something else happened: {}", first.trim_start_matches("error: "))
                 }
+                MilestoneState::WaitsFor { id } => format!("not reached: waits for {id}"),
                 MilestoneState::NotReached { reason } => format!("not reached: {reason}"),
             };
             let _ = writeln!(text, "{}", indent(&format!("{} {}: {state}", milestone.id, milestone.title)));

@@ -2,7 +2,7 @@
 
 use crate::points;
 use crate::steps::hopper::HOPPER;
-use crate::verdict::{MilestoneResult, MilestoneState, Outcome, Part, Verdict, WAITS_FOR};
+use crate::verdict::{MilestoneResult, MilestoneState, Outcome, Part, Verdict};
 use colored::Colorize;
 use std::fmt::Write;
 
@@ -26,7 +26,7 @@ pub fn render(verdict: &Verdict) -> String {
                 MilestoneState::Flagged { part } => format!("works here; see {part}").yellow(),
                 MilestoneState::Open { .. } => "open".yellow(),
                 MilestoneState::Wrong { .. } => "wrong".red(),
-                MilestoneState::NotReached { reason } if reason.starts_with(WAITS_FOR) => reason.dimmed(),
+                MilestoneState::WaitsFor { id } => format!("waits for {id}").dimmed(),
                 MilestoneState::NotReached { .. } => "not reached".dimmed(),
             };
             let _ = writeln!(text, "    {} {}: {state}", milestone.id, milestone.title);

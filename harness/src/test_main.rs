@@ -183,6 +183,7 @@ fn todo(verdict: &Verdict, id: &str, chosen: &[String]) -> Result<Completion, Fa
             None => report::wrong_todo(verdict, id, text).unwrap_or_else(|| report::paint(text)).into(),
         }),
         MilestoneState::Wrong { .. } => waits(verdict, BEFORE, chosen),
+        MilestoneState::WaitsFor { id } => waits(verdict, &format!("waits for {id}"), chosen),
         MilestoneState::NotReached { reason } => waits(verdict, reason, chosen),
     }
 }

@@ -106,9 +106,6 @@ pub struct MilestoneResult {
     pub state: MilestoneState,
 }
 
-/// What the reason begins with why a milestone was not reached, where an earlier one is not right: its number follows.
-pub const WAITS_FOR: &str = "waits for ";
-
 /// How far a milestone is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -134,6 +131,11 @@ pub enum MilestoneState {
         text: String,
         /// What that says.
         says: Says,
+    },
+    /// The run shows something else, which may come of a milestone that is not right: nothing is held against it.
+    WaitsFor {
+        /// The number of that one, `step.n`.
+        id: String,
     },
     /// The run did not come so far.
     NotReached {
@@ -232,5 +234,21 @@ impl Verdict {
             MilestoneState::Open { place, .. } => Some((milestone, place)),
             _ => None,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Results are kept: in those from before it had a state of its own, a milestone that waits for another one says so as a reason.
+    #[test]
+    fn a_milestone_that_waits_is_read_as_it_was_written_and_as_it_once_was() {
+        let waits = MilestoneState::WaitsFor { id: "6.3".to_string() };
+        let text = serde_json::to_string(&waits).expect("JSON");
+        assert_eq!(text, r#"{"waits_for":{"id":"6.3"}}"#);
+        assert_eq!(serde_json::from_str::<MilestoneState>(&text).expect("it is read"), waits);
+        let old = serde_json::from_str::<MilestoneState>(r#"{"not_reached":{"reason":"waits for 6.3"}}"#);
+        assert_eq!(old.expect("it is read"), MilestoneState::NotReached { reason: "waits for 6.3".to_string() });
     }
 }

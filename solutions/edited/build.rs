@@ -5,18 +5,20 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 include!("edits.rs");
+include!("decoys.rs");
 include!("shown.rs");
+include!("shown_elsewhere.rs");
 include!("follows.rs");
 
 fn main() {
     let solutions = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo says it")).join("../src");
     let out = PathBuf::from(env::var("OUT_DIR").expect("cargo says it"));
-    println!("cargo::rerun-if-changed=edits.rs");
-    println!("cargo::rerun-if-changed=shown.rs");
-    println!("cargo::rerun-if-changed=follows.rs");
+    for list in ["edits", "decoys", "shown", "shown_elsewhere", "follows"] {
+        println!("cargo::rerun-if-changed={list}.rs");
+    }
     println!("cargo::rerun-if-changed=../src");
     let (mut modules, mut table) = (String::new(), String::new());
-    for (name, step, changes) in EDITS.iter().chain(SHOWN).chain(FOLLOWS) {
+    for (name, step, changes) in [EDITS, DECOYS, SHOWN, SHOWN_ELSEWHERE, FOLLOWS].into_iter().flatten() {
         let mut text =
             fs::read_to_string(solutions.join(format!("step{step:02}.rs"))).expect("the step has a solution");
         for (from, to) in *changes {

@@ -6,7 +6,7 @@ use harness::verdict::{Outcome, Part, Verdict};
 use ptx::Dtype;
 use std::collections::BTreeMap;
 
-/// Page, how a quote on it begins, and the kernel in `solutions/edited/shown.rs` of which it is said.
+/// Page, how a quote on it begins, and the kernel in `solutions/edited/shown_elsewhere.rs` of which it is said.
 const QUOTES: &[(&str, &str, &str)] = &[
     ("hangs.md", "(only lane 0)", "load_begins_with_0_7"),
     ("hangs.md", "this would arrive, but was never executed", "commit_never_executed_1"),

@@ -6,7 +6,7 @@ use harness::verdict::{MilestoneState, Outcome, Verdict};
 use harness::{report, skeleton};
 use std::path::Path;
 
-/// Page, and the kernel in `solutions/edited/shown.rs` of each of its reports, in their order; `findings/CODE` is the output of that name,
+/// Page, and the kernel in `solutions/edited` of each of its reports, in their order; `findings/CODE` is the output of that name,
 /// which another test compares.
 const REPORTS: &[(&str, &[&str])] = &[
     (

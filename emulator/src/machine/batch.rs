@@ -111,6 +111,8 @@ struct Batch {
     accumulator: Accumulator,
     accumulate: bool,
     scale: u32,
+    /// All of its operands were made ready when they were read; otherwise none was, and their elements are there.
+    ready: bool,
     steps: Vec<Operands>,
 }
 
@@ -158,13 +160,11 @@ impl Batch {
         let step = i.step(self.accumulate, self.scale);
         let overwritten = !self.accumulate && parts.iter().all(|(_, rows)| rows.len() == LANES as usize);
         tensor.refresh(self.accumulator.column, run, overwritten);
-        if self.steps.iter().all(|o| o.ready.is_made()) {
+        if self.ready {
             let a: SmallVec<[_; DEPTH]> = self.steps.iter().map(|o| o.ready.a(cta)).collect();
             let b: SmallVec<[_; DEPTH]> = self.steps.iter().map(|o| o.ready.b()).collect();
             return simd::run(ReadyProduct { step, a: &a, b: &b, strips: &strips, cells: tensor.cells_mut() });
         }
-        // What decides it (numerics, descriptor, tiles) is the same for all steps of a batch: bits of those that are ready are elsewhere.
-        debug_assert!(self.steps.iter().all(|o| !o.ready.is_made()), "some steps of a batch are ready, others are not");
         let a: SmallVec<[_; DEPTH]> = self.steps.iter().map(|o| &o.a[cta].bits[..]).collect();
         let b: SmallVec<[_; DEPTH]> = self.steps.iter().map(|o| &o.b.bits[..]).collect();
         simd::run(Product {
@@ -261,7 +261,8 @@ impl Batches {
         if m.descriptor.kind != Kind::F16 {
             return self.at_once(numerics, &accumulator, m, operands, ctas);
         }
-        let joins = |b: &Batch| m.accumulate && m.scale == 0 && b.accumulator == accumulator;
+        let ready = operands.ready.is_made();
+        let joins = |b: &Batch| m.accumulate && m.scale == 0 && b.ready == ready && b.accumulator == accumulator;
         if let Some(at) = self.waiting.iter().position(joins) {
             self.waiting[at].steps.push(operands);
             if self.waiting[at].steps.len() == DEPTH {
@@ -271,7 +272,7 @@ impl Batches {
         }
         self.compute_overlapping(numerics, &accumulator, ctas);
         let (accumulate, scale) = (m.accumulate, m.scale);
-        self.waiting.push(Batch { accumulator, accumulate, scale, steps: vec![operands] });
+        self.waiting.push(Batch { accumulator, accumulate, scale, ready, steps: vec![operands] });
     }
 
     /// What waits for the same cells is computed.

@@ -5,6 +5,7 @@ use super::findings::Findings;
 use super::mbarrier::Mbarrier;
 use super::memory::{Global, Runs};
 use super::outbox::Outbox;
+use super::places::Places;
 use super::share::{RATE_BYTES, Rates};
 use super::state::{ActorKind, Commit, Cta, NamedBarrier, Origin, Pending, Race, RaceMemory, Span};
 use super::tracker::Tracker;
@@ -115,13 +116,9 @@ pub struct Cluster<'a> {
     pub barrier_at: FxHashMap<(usize, u32), u32>,
     /// The first and the end of all places in shared memory where there was an mbarrier.
     pub barrier_span: (u32, u32),
-    pub mmas: Vec<super::mma::PendingMma>,
-    /// Places in `mmas` of those that are complete.
-    pub free_mmas: Vec<usize>,
+    pub mmas: Places<super::mma::PendingMma>,
     pub issued: super::issued::Issued,
-    pub tensor_copies: Vec<super::tensor_copy::PendingTensorCopy>,
-    /// Places in `tensor_copies` of those that are complete.
-    pub free_tensor_copies: Vec<usize>,
+    pub tensor_copies: Places<super::tensor_copy::PendingTensorCopy>,
     pub products: super::loaded::Products,
     pub depths: super::depths::Depths,
     /// Found out when a hang asks for them.
@@ -130,9 +127,7 @@ pub struct Cluster<'a> {
     pub roles: std::cell::RefCell<FxHashMap<u32, u32>>,
     /// By the first warp of each.
     pub warpgroups: FxHashMap<usize, super::wgmma::Warpgroup>,
-    pub wgmmas: Vec<super::wgmma_work::PendingWgmma>,
-    /// Places in `wgmmas` of those that are complete.
-    pub free_wgmmas: Vec<usize>,
+    pub wgmmas: Places<super::wgmma_work::PendingWgmma>,
     pub wgmma_scratch: super::wgmma_work::Scratch,
     pub remote: super::remote::Remote,
     /// Those that are complete and not computed yet.
@@ -174,6 +169,8 @@ pub struct Cluster<'a> {
     /// Operands of MMAs that go on behind the boxes in which they begin.
     pub overruns: Vec<super::boxes::Overrun>,
     pub rewrites: super::rewrites::Rewrites,
+    /// Phases that may be overtaken.
+    pub untold: Vec<super::overtaken::Untold>,
     /// Once nothing goes on any more: which clusters wait for tensor memory, and whether for each other.
     pub wanted_columns: Option<(Vec<super::grant::Wanted>, bool)>,
     /// Who made accesses of other clusters that races of this one name.

@@ -16,6 +16,7 @@ impl<'a> Chip<'a> {
     pub fn conclude(&mut self, running: Running<'a>, ended: bool) {
         let mut cluster = running.cluster;
         cluster.global = self.global.clone();
+        cluster.tell_overtaken(ended);
         if ended {
             cluster.finish();
         }

@@ -121,14 +121,13 @@ impl SharedDescriptor {
                     .into(),
             ));
         }
-        Ok(SharedDescriptor {
-            start: field(0, 14) << 4,
-            leading: field(16, 14) << 4,
-            stride: field(32, 14) << 4,
-            swizzle,
-            wide,
-            elements,
-        })
+        Ok(SharedDescriptor { swizzle, wide, elements, ..SharedDescriptor::places(bits) })
+    }
+
+    /// Where the matrix lies, which all descriptors say alike.
+    pub fn places(bits: u64) -> SharedDescriptor {
+        let bytes = |low: u32| (bits >> low & 0x3fff) as u32 * 16;
+        SharedDescriptor { start: bytes(0), leading: bytes(16), stride: bytes(32), ..SharedDescriptor::default() }
     }
 
     /// The swizzle that a tensor map names for it.

@@ -108,6 +108,8 @@ pub struct Mbarrier {
     waits: Vec<Passing>,
     /// Waits that the phase behind the one they wait for may overtake.
     pub overtaken: Vec<Overtaken>,
+    /// The statements of waits that passed before any phase was complete, as phase 0 came behind them.
+    pub behind_its_wait: Vec<u32>,
     /// Phase and statement of the first arrivals since the initialisation.
     pub history: Vec<(u64, u32)>,
     /// Who has arrived or brought bytes, and when last: a hang is told from it.
@@ -168,10 +170,11 @@ impl Destination {
 pub struct Passing {
     pub before: u64,
     /// The warp, and its epoch then.
+    pub warp: usize,
     pub actor: ActorId,
     pub epoch: u32,
     pub site: u32,
-    /// The statement has let its warp pass for the same phase just before, or twice before any phase.
+    /// The statement has let one of these lanes pass for the same phase just before, or twice before any phase.
     pub again: bool,
 }
 
@@ -180,10 +183,17 @@ pub struct Passing {
 pub struct Overtaken {
     /// The later of the two.
     pub phase: u64,
-    /// The statement of the wait.
+    /// The statement of the wait, and its warp.
     pub site: u32,
+    pub warp: usize,
     /// It passed for the same phase twice running, or twice before any phase.
     pub again: bool,
+}
+
+impl Overtaken {
+    fn of(wait: &Passing) -> Overtaken {
+        Overtaken { phase: wait.before, site: wait.site, warp: wait.warp, again: wait.again }
+    }
 }
 
 /// An asynchronous write is complete when its mbarrier says so.
@@ -227,6 +237,7 @@ impl Mbarrier {
             previous: Vec::new(),
             waits: Vec::new(),
             overtaken: Vec::new(),
+            behind_its_wait: Vec::new(),
             history: Vec::new(),
             came: Vec::new(),
             uses: Vec::new(),
@@ -317,8 +328,11 @@ impl Mbarrier {
         // Whoever waits for a phase must have seen it before the next one completes, whatever the schedule.
         let done = self.phase - 1;
         let late = |wait: &&Passing| wait.before == done && known.views.came_before(wait.actor) < wait.epoch;
-        let of_wait = |wait: &Passing| Overtaken { phase: done, site: wait.site, again: wait.again };
-        self.overtaken.extend(self.waits.iter().filter(late).map(of_wait));
+        self.overtaken.extend(self.waits.iter().filter(late).map(Overtaken::of));
+        if done == 0 {
+            let in_time = self.waits.iter().filter(|wait| wait.before == 0 && !late(wait));
+            self.behind_its_wait.extend(in_time.map(|wait| wait.site));
+        }
         self.waits.retain(|wait| wait.before > done);
         if let Some(before) = self.completed.back() {
             known.views.join(&before.views);
@@ -349,7 +363,7 @@ impl Mbarrier {
     pub fn passed(&mut self, wait: Passing) {
         if wait.before < self.phase {
             // Two phases too late, it passes as well.
-            self.overtaken.push(Overtaken { phase: wait.before, site: wait.site, again: wait.again });
+            self.overtaken.push(Overtaken::of(&wait));
             return;
         }
         let same =

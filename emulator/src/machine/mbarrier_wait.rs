@@ -177,12 +177,16 @@ impl Cluster<'_> {
         fragment.state = State::Ready;
         fragment.ready_at = time.max(fragment.ready_at);
         fragment.pc += 1;
-        let again = warp.passed.iter().any(|passed| (passed.barrier, passed.phase) == (barrier, phase));
-        let same = |passed: &Passed| (passed.barrier, passed.phase, passed.site) == (barrier, phase, site);
-        let twice = warp.passed.iter().any(same);
-        let lost = |passed: &Passed| (passed.barrier, passed.site) == (barrier, site) && passed.lost;
-        let lost = twice || warp.passed.iter().any(lost);
-        let wait = Passing { before: phases, actor: warp.actor, epoch: warp.epoch, site, again: twice };
+        let last = warp.passed.iter().find(|passed| passed.barrier == barrier);
+        let same_phase = last.filter(|passed| passed.phase == phase);
+        // Parts of a warp that has diverged wait each by itself.
+        let again = same_phase.is_some_and(|passed| passed.lanes & mask != 0);
+        let other_part = same_phase.filter(|passed| passed.lanes & mask == 0);
+        let twice = again && same_phase.is_some_and(|passed| passed.site == site);
+        let lost = twice || last.is_some_and(|passed| passed.site == site && passed.lost);
+        let lanes = mask | other_part.map_or(0, |passed| passed.lanes);
+        let fresh = fresh || other_part.is_some_and(|passed| passed.fresh);
+        let wait = Passing { before: phases, warp: w, actor: warp.actor, epoch: warp.epoch, site, again: twice };
         let used = Used { warp: w, epoch: wait.epoch, site };
         self.barriers[barrier as usize].used(used);
         self.barriers[barrier as usize].passed(wait);
@@ -190,7 +194,7 @@ impl Cluster<'_> {
         let warp = &mut self.warps[w];
         warp.passed.retain(|passed| passed.barrier != barrier);
         warp.unheeded.retain(|unheeded| unheeded.barrier != barrier);
-        warp.passed.push(Passed { barrier, site, parity, phase, fresh, again, lost });
+        warp.passed.push(Passed { barrier, site, lanes, parity, phase, fresh, again, lost });
         let (actor, id) = (Actor::Warp(warp.index), self.barrier_id(barrier));
         let home = self.warps[w].cta;
         self.trace(home, actor, Span::of_warp(w, since, time), site, || EventKind::BarrierWait {

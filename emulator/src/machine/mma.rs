@@ -306,16 +306,7 @@ impl Cluster<'_> {
             read_late: late,
             factors,
         };
-        let n = match self.free_mmas.pop() {
-            Some(n) => {
-                self.mmas[n] = mma;
-                n
-            }
-            None => {
-                self.mmas.push(mma);
-                self.mmas.len() - 1
-            }
-        };
+        let n = self.mmas.put(mma);
         if !self.options.computes() {
             // Nobody reads, nobody computes.
         } else if early && !late {

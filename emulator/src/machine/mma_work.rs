@@ -98,7 +98,7 @@ impl Cluster<'_> {
                 None => self.batches.add(self.options.numerics, &self.mmas[n], operands, &mut self.ctas),
             }
         }
-        self.free_mmas.push(n);
+        self.mmas.free(n);
         self.end = self.end.max(time);
     }
 }

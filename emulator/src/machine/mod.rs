@@ -5,7 +5,7 @@
 //! | `chip`, `threads`, `cache`, `outbox`, `tracker` | what clusters have to do with each other: SMs, L2, writes and atomics, races between them |
 //! | `schedule`, `issue`, `cluster`, `state`, `diverge`, `finish` | the scheduler; what a cluster is made of; lanes that part and meet; what is left at the end |
 //! | `prepare` | what is checked before anything runs, and the parameter block |
-//! | `warp`, `on_the_way`, `memory`, `mbarrier`, `tensor` | the things themselves |
+//! | `warp`, `on_the_way`, `memory`, `mbarrier`, `tensor`, `places` | the things themselves, and where those are that come and go |
 //! | `operand`, `batch`, `product`, `tiles`, `exact`, `simd` | the tensor core's arithmetic: what MMAs read, which are computed together, FP32 in vectors and in tiles, bit for bit, and what the CPU has for it |
 //! | `step` | what each instruction does; `compute` those that only touch registers, `access`, `fill`, `ordering`, `rewrites` and `charge` plain memory, `atomics` and `halves` strong accesses, `sync`, `barrier_cta`, `barrier_cluster`, `mbarrier_places` and `mbarrier_ops` barriers, `register_pool` `setmaxnreg`, `tensor_alloc`, `tensor_ops`, `mma`, `mma_operands` and `commit` `tcgen05`, `wgmma`, `wgmma_descriptor` and `wgmma_work` Hopper's tensor core, `tma`, `tma_places`, `bounding_box`, `copy`, `direct` and `bulk` the TMA engine |
 //! | `values` | clusters that compute no values |
@@ -103,6 +103,7 @@ mod overtaken;
 mod packed_copy;
 mod part_defined;
 mod parties;
+mod places;
 mod prepare;
 mod print;
 pub(crate) mod product;

@@ -85,14 +85,7 @@ impl Cluster<'_> {
         let given = has.saturating_sub(count) as u16;
         self.record.add(w, mask, site, What::GiveRegisters { count: given });
         let time = self.warps[w].fragments[f].ready_at;
-        for warp in self.warps.iter_mut().filter(|warp| warp.cta == c) {
-            for fragment in warp.fragments.iter_mut().filter(|f| matches!(f.state, State::Registers(_))) {
-                fragment.state = State::Ready;
-                fragment.ready_at = fragment.ready_at.max(time);
-            }
-        }
-        self.acted();
-        self.lower_horizon(time);
+        self.try_again(time, |cta, state| cta == c && matches!(state, State::Registers(_)));
         Ok(())
     }
 

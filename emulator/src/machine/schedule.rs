@@ -223,6 +223,18 @@ impl Cluster<'_> {
         self.horizon = self.horizon.min(time);
     }
 
+    /// There is something now, at this time, that others wait for: those that stand so, by the rank of their CTA, ask for it again.
+    pub fn try_again(&mut self, time: u64, waits: impl Fn(usize, &State) -> bool) {
+        for warp in &mut self.warps {
+            for fragment in warp.fragments.iter_mut().filter(|fragment| waits(warp.cta, &fragment.state)) {
+                fragment.state = State::Ready;
+                fragment.ready_at = fragment.ready_at.max(time);
+            }
+        }
+        self.acted();
+        self.lower_horizon(time);
+    }
+
     fn event(&mut self) -> Result<(), Stop> {
         let Some(Reverse((time, _, event))) = self.events.pop() else { return Ok(()) };
         self.acted();

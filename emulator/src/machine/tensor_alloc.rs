@@ -242,14 +242,7 @@ impl Cluster<'_> {
             self.outbox.push(time, Item::TensorFree { cta: c, column: allocation.column, columns });
             return Ok(());
         }
-        for warp in &mut self.warps {
-            for fragment in warp.fragments.iter_mut().filter(|f| matches!(f.state, State::TensorAlloc { .. })) {
-                fragment.state = State::Ready;
-                fragment.ready_at = fragment.ready_at.max(time);
-            }
-        }
-        self.acted();
-        self.lower_horizon(time);
+        self.try_again(time, |_, state| matches!(state, State::TensorAlloc { .. }));
         Ok(())
     }
 }

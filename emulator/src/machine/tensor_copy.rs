@@ -173,16 +173,7 @@ impl Cluster<'_> {
         let (early, late) = (self.perturbed(3), self.perturbed(3));
         let copy =
             PendingTensorCopy { site, op: *op, group: group.clone(), source, column, rows: None, read_late: late };
-        let n = match self.free_tensor_copies.pop() {
-            Some(n) => {
-                self.tensor_copies[n] = copy;
-                n
-            }
-            None => {
-                self.tensor_copies.push(copy);
-                self.tensor_copies.len() - 1
-            }
-        };
+        let n = self.tensor_copies.put(copy);
         if early && !late {
             self.tensor_copy_read(n);
         } else if !late {
@@ -290,7 +281,7 @@ impl Cluster<'_> {
                 }
             }
         }
-        self.free_tensor_copies.push(n);
+        self.tensor_copies.free(n);
         self.end = self.end.max(time);
     }
 }

@@ -94,14 +94,16 @@ pub struct OpenLoad {
 pub struct Passed {
     pub barrier: u32,
     pub site: u32,
+    /// The lanes that have waited for this phase: parts of a warp that has diverged do it one after the other.
+    pub lanes: u32,
     pub parity: u32,
     /// The phase whose completion let it pass; `None` on a barrier that had completed none.
     pub phase: Option<u64>,
     /// The warp had not known that phase to be complete.
     pub fresh: bool,
-    /// The same phase had let it pass before.
+    /// The same phase had let a lane of it pass before.
     pub again: bool,
-    /// Its statement has let the warp pass twice for one phase, now or before: it asks for other phases than those that it is meant for.
+    /// Its statement has let a lane pass twice for one phase, now or before: it asks for other phases than those that it is meant for.
     pub lost: bool,
 }
 

@@ -23,14 +23,7 @@ impl SharedDescriptor {
                     .into(),
             ));
         }
-        Ok(SharedDescriptor {
-            start: field(0, 14) << 4,
-            leading: field(16, 14) << 4,
-            stride: field(32, 14) << 4,
-            swizzle,
-            wide: false,
-            elements,
-        })
+        Ok(SharedDescriptor { swizzle, elements, ..SharedDescriptor::places(bits) })
     }
 }
 

@@ -168,16 +168,7 @@ impl Cluster<'_> {
         operands.a[0] = fragments;
         let accumulate = inputs.accumulate;
         let mma = PendingWgmma { first, number, pc, a, b, accumulate, operands, event, origin, read_late: late };
-        let n = match self.free_wgmmas.pop() {
-            Some(n) => {
-                self.wgmmas[n] = mma;
-                n
-            }
-            None => {
-                self.wgmmas.push(mma);
-                self.wgmmas.len() - 1
-            }
-        };
+        let n = self.wgmmas.put(mma);
         if !self.options.computes() || late {
             // Nobody reads, or only at the end.
         } else if early {
@@ -239,7 +230,7 @@ impl Cluster<'_> {
         let mma = &mut self.wgmmas[n];
         let (first, number, pc, accumulate, origin) = (mma.first, mma.number, mma.pc, mma.accumulate, mma.origin);
         let operands = std::mem::take(&mut mma.operands);
-        self.free_wgmmas.push(n);
+        self.wgmmas.free(n);
         let joins = |this: &Self| {
             let waiting = this.warpgroups.get(&first)?.waiting.first()?;
             Some(accumulate && this.wgmma_at(waiting.pc)?.goes_with(this.wgmma_at(pc)?))

@@ -179,5 +179,9 @@ fn heavier(a: Option<Conflict>, b: Option<Conflict>) -> Option<Conflict> {
 }
 
 #[cfg(test)]
+#[path = "shadow_model_tests.rs"]
+mod model_tests;
+
+#[cfg(test)]
 #[path = "shadow_tests.rs"]
 mod tests;

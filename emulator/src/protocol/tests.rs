@@ -20,16 +20,14 @@ enum Fault {
     AnnouncedByAnother,
 }
 
-/// A ring of one stage, filled `laps` times, as a run of it goes in which everybody is as fast as the others.
-fn ring(laps: u32, fault: Fault) -> Record {
-    let mut record = Record::new(false);
-    // One lane works, all meet.
-    let mut add = |warp: usize, what| {
-        let all = matches!(what, What::Named { .. } | What::NamedPassed { .. } | What::Exit);
-        record.add(warp, if all { u32::MAX } else { 1 }, warp as u32 * 100, what)
-    };
-    add(PRODUCER, What::Init { barrier: FULL, count: 1 });
-    add(PRODUCER, What::Init { barrier: EMPTY, count: 1 });
+/// One lane works, all meet.
+fn adds(record: &mut Record, warp: usize, what: What) -> u32 {
+    let all = matches!(what, What::Named { .. } | What::NamedPassed { .. } | What::Exit);
+    record.add(warp, if all { u32::MAX } else { 1 }, warp as u32 * 100, what)
+}
+
+/// Both warps meet at the CTA's barrier.
+fn both_meet(add: &mut impl FnMut(usize, What) -> u32) {
     for warp in [PRODUCER, CONSUMER] {
         add(warp, What::Named { cta: 0, id: 0, expected: None });
     }
@@ -37,6 +35,15 @@ fn ring(laps: u32, fault: Fault) -> Record {
     for warp in [PRODUCER, CONSUMER] {
         add(warp, What::NamedPassed { cta: 0, id: 0 });
     }
+}
+
+/// A ring of one stage, filled `laps` times, as a run of it goes in which everybody is as fast as the others.
+fn ring(laps: u32, fault: Fault) -> Record {
+    let mut record = Record::new(false);
+    let mut add = |warp: usize, what| adds(&mut record, warp, what);
+    add(PRODUCER, What::Init { barrier: FULL, count: 1 });
+    add(PRODUCER, What::Init { barrier: EMPTY, count: 1 });
+    both_meet(&mut add);
     for lap in 0..laps {
         let parity = (lap & 1) as u8;
         let waits = |barrier, parity| match fault {
@@ -363,20 +370,11 @@ fn a_commit_arrives_at_all_its_ctas_at_once() {
 #[test]
 fn a_ring_that_begins_with_an_arrival_is_proved() {
     let mut record = Record::new(false);
-    let mut add = |warp: usize, what| {
-        let all = matches!(what, What::Named { .. } | What::NamedPassed { .. } | What::Exit);
-        record.add(warp, if all { u32::MAX } else { 1 }, warp as u32 * 100, what)
-    };
+    let mut add = |warp: usize, what| adds(&mut record, warp, what);
     add(CONSUMER, What::Init { barrier: FULL, count: 1 });
     add(CONSUMER, What::Init { barrier: EMPTY, count: 1 });
     add(CONSUMER, What::Arrive { barrier: EMPTY, count: 1, bytes: 0 });
-    for warp in [PRODUCER, CONSUMER] {
-        add(warp, What::Named { cta: 0, id: 0, expected: None });
-    }
-    add(PRODUCER, What::NamedDone { cta: 0, id: 0 });
-    for warp in [PRODUCER, CONSUMER] {
-        add(warp, What::NamedPassed { cta: 0, id: 0 });
-    }
+    both_meet(&mut add);
     for lap in 0..4 {
         // The first lap's stage is free: the wait for it comes behind the lap, as in a loop whose last statement it is.
         add(PRODUCER, What::Arrive { barrier: FULL, count: 1, bytes: 0 });

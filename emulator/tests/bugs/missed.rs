@@ -3,7 +3,7 @@
 
 use super::case::{Base, Case, Expect, first, ring_launch, run, says};
 use super::untried::of;
-use super::untried_kernels::MAP_OF_ANOTHER_CLUSTER;
+use super::untried_maps::MAP_OF_ANOTHER_CLUSTER;
 use Base::{Grid, Ring, Small};
 use Expect::{Among, Finds, Sometimes};
 use emulator::Launch;

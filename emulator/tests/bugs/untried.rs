@@ -4,6 +4,7 @@
 use super::case::{Base, Case, Expect, Result, case};
 use super::untried_exchange;
 use super::untried_kernels::*;
+use super::untried_maps::*;
 use Base::{Clusters, Grid, Pair, Small};
 use Expect::{Among, Finds, Notes, Refused};
 

@@ -5,7 +5,7 @@ use crate::diagnostics;
 use crate::findings::Findings;
 use crate::observe::Observation;
 use crate::steps::Seen;
-use crate::verdict::{MilestoneState, Part, Verdict, WAITS_FOR};
+use crate::verdict::{MilestoneState, Part, Verdict};
 
 impl Judge<'_> {
     /// One TODO is shown as not right: the first that is, by its own check, or because what `correct` says first is about its lines, or because
@@ -34,8 +34,10 @@ impl Judge<'_> {
         for milestone in &mut verdict.milestones {
             before &= milestone.id != *first;
             if wrong(&milestone.state) && milestone.id != *first {
-                let reason = if before { BROKE_OFF.to_string() } else { format!("{WAITS_FOR}{first}") };
-                milestone.state = MilestoneState::NotReached { reason };
+                milestone.state = match before {
+                    true => MilestoneState::NotReached { reason: BROKE_OFF.to_string() },
+                    false => MilestoneState::WaitsFor { id: first.clone() },
+                };
             }
         }
     }

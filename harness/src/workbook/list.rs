@@ -65,6 +65,7 @@ pub fn progress(verdict: &Verdict) -> String {
         let how = match &next.state {
             MilestoneState::Open { place, .. } => format!(" at {place}"),
             MilestoneState::Wrong { text, .. } => format!(", wrong: {}", first_line(text)),
+            MilestoneState::WaitsFor { id } => format!(", waits for {id}"),
             MilestoneState::NotReached { reason } => format!(", not reached: {}", first_line(reason)),
             MilestoneState::Flagged { part } => format!(": works here; see {part}"),
             MilestoneState::Done => String::new(),

@@ -292,7 +292,7 @@ fn act(workspace: &Workspace, action: Action) -> Result<ExitCode, String> {
         } => {
             #[cfg(not(feature = "solutions"))]
             let solution = false;
-            let step = if step == kernel::HOPPER { HOPPER } else { workspace.named(&step)? };
+            let step = step_or_hopper(workspace, &step)?;
             print(&inspect_step(workspace, step, size, timeline.as_deref(), solution)?);
         }
         Action::Trace {
@@ -307,7 +307,7 @@ fn act(workspace: &Workspace, action: Action) -> Result<ExitCode, String> {
         } => {
             #[cfg(not(feature = "solutions"))]
             let solution = false;
-            let step = if step == kernel::HOPPER { HOPPER } else { workspace.named(&step)? };
+            let step = step_or_hopper(workspace, &step)?;
             let options = trace::Options { out, perfetto, ctas, open, solution };
             let (problem, built) = built(workspace, step, size, solution)?;
             print(&trace::trace(workspace, step, problem, &built, &options)?);
@@ -406,6 +406,11 @@ fn binary(workspace: &Workspace, step: u8) -> Result<PathBuf, String> {
             Err(format!("{} does not compile\n\n{}", name(step), rendered.trim_end()))
         }
     }
+}
+
+/// A step, or the kernel for Hopper, as a user names it.
+fn step_or_hopper(workspace: &Workspace, text: &str) -> Result<u8, String> {
+    if text == kernel::HOPPER { Ok(HOPPER) } else { workspace.named(text) }
 }
 
 /// The kernel of a step at a problem, without one at the first that it is tested with: the student's, or the solution.

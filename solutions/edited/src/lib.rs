@@ -1,6 +1,6 @@
 //! Solutions with a passage replaced: kernels that look right and are not, each a few words away from one that is.
 //!
-//! **Does:** make them from the solutions by the list in `edits.rs`, so that tests can show what the judge says of them. A passage
+//! **Does:** make them from the solutions by the lists beside `edits.rs`, so that tests can show what the judge says of them. A passage
 //! that no longer stands in its solution is a build error. **Never does:** anything else; only tests, and the command that writes the outputs
 //! of the findings' pages, depend on it.
 
@@ -15,10 +15,10 @@ pub const FOLDER: &str = env!("OUT_DIR");
 /// The edited solution of this name.
 ///
 /// # Panics
-/// When `edits.rs` has none: that is a mistake in a test.
+/// When no list has one: that is a mistake in a test.
 pub fn kernel(name: &str) -> KernelFn {
     let found = ALL.iter().find(|(known, _)| *known == name);
-    found.unwrap_or_else(|| panic!("solutions/edited/edits.rs has no edit `{name}`")).1
+    found.unwrap_or_else(|| panic!("solutions/edited has no edit `{name}`")).1
 }
 
 /// Part of an element of D, without the tensor core: columns `first` to `K - 1` of a row of A and one of B, by one thread.

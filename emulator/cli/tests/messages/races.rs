@@ -72,7 +72,7 @@ bar.sync 0;";
                |
                = confirmed: with --seed 2, the kernel hangs: the wait for phase 1 of `bar` (parity 1) never ends: nothing arrives any more after phase 0 (of the findings, one or several lead to this)
                = rule: A wait by parity tells a phase only from the one before it: every waiter must have seen a phase complete before the next one does, or it waits for ever (PTX ISA 9.7.13.15.4, 9.7.13.15.16).
-               = try: If the wait is for what this arrival tells, let it wait for parity 0; if it is for what is free at the beginning, let the arrival come only behind it.
+               = try: Let this wait be for parity 0: phase 0 is complete when its bytes are there, and parity 1 lets a wait pass before.
 
             `k`, default schedule: 2 findings; N cycles, 13 warp instructions
         "#]],

@@ -4,29 +4,24 @@
 //! call outside of a build does nothing, a call that is refused is noted and answered with a poisoned value: using it
 //! is not refused again.
 
+mod building;
+mod refused;
+mod written;
+
+pub(crate) use building::{Building, check_owner, name_of, with, with_at};
+
 use crate::gemm::Gemm;
 use crate::kernel::{BuildError, Kernel, Place, Region, TensorMap, Todo};
-use crate::register::{Class, Id, POISON, Register, Value};
-use std::cell::RefCell;
+use crate::register::{Class, Id, Register, Value};
+use refused::Repeated;
 use std::collections::{HashMap, HashSet};
-use std::fmt::Write;
-use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-thread_local! {
-    static CURRENT: RefCell<Option<State>> = const { RefCell::new(None) };
-}
 /// Builds begun so far, on all threads: registers may be sent to another one.
 static BUILDS: AtomicU32 = AtomicU32::new(0);
 
-/// After so many instructions the kernel's function is left: a Rust loop has unrolled more than anyone meant.
-const MAX_INSTRUCTIONS: usize = 200_000;
-/// After so many calls the kernel's function is left: its Rust loop may never end.
-const MAX_CALLS: usize = 2 * MAX_INSTRUCTIONS;
 /// Registers that handles can tell apart.
 const MAX_REGISTERS: usize = 1 << 24;
-/// After so many errors the rest is not recorded: they are one mistake in an unrolled loop.
-const MAX_ERRORS: usize = 50;
 
 /// A tensor memory allocation.
 pub(crate) struct Allocation {
@@ -98,97 +93,6 @@ pub(crate) struct State {
     unsolved: bool,
 }
 
-/// An error, and how often its line repeated it, perhaps with other numbers.
-struct Repeated {
-    error: BuildError,
-    more: usize,
-}
-
-/// What unwinds out of a kernel's function that would never come to its end.
-struct Endless;
-
-/// A build that is going on. Dropping it ends it, also after a panic in the kernel's function.
-pub(crate) struct Building;
-
-impl Building {
-    /// Begins a build; refused inside of another one: scopes of both would be at hand, and what is called on one would
-    /// be written to the other. Refused too for an empty problem, so that no kernel has to think of one.
-    pub fn begin(name: &str, gemm: &Gemm, place: Place) -> Result<Building, BuildError> {
-        if CURRENT.with(|current| !matches!(current.try_borrow().as_deref(), Ok(None))) {
-            return Err(BuildError {
-                place,
-                message: "a kernel is built inside of another kernel's function".to_string(),
-                help: "Build one after the other.".to_string(),
-            });
-        }
-        if [gemm.m, gemm.n, gemm.k, gemm.sms].contains(&0) {
-            return Err(BuildError {
-                place,
-                message: format!("there is nothing to compute in a problem of {gemm} on {} SMs", gemm.sms),
-                help: "Use 1 or more for M, N, K and the SMs.".to_string(),
-            });
-        }
-        let state = State::new(name, gemm, place);
-        CURRENT.set(Some(state));
-        Ok(Building)
-    }
-
-    /// Runs the kernel's function.
-    pub fn run(&self, body: impl FnOnce()) {
-        if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(body))
-            && !payload.is::<Endless>()
-        {
-            panic::resume_unwind(payload);
-        }
-    }
-
-    pub fn finish(self) -> Result<Kernel, Vec<BuildError>> {
-        // What `drop` finds after this is empty.
-        CURRENT.take().map_or(Err(Vec::new()), State::finish)
-    }
-}
-
-impl Drop for Building {
-    fn drop(&mut self) {
-        CURRENT.set(None);
-    }
-}
-
-/// Serves a call of the kernel's function; `None` when no kernel is being built on this thread.
-#[track_caller]
-pub(crate) fn with<R>(serve: impl FnOnce(&mut State) -> R) -> Option<R> {
-    with_at(Place::caller(), serve)
-}
-
-/// The same for a call whose end comes later than its beginning (a scope).
-pub(crate) fn with_at<R>(place: Place, serve: impl FnOnce(&mut State) -> R) -> Option<R> {
-    CURRENT.with(|current| {
-        let mut current = current.try_borrow_mut().ok()?;
-        let state = current.as_mut()?;
-        state.place = place;
-        state.first.get_or_insert(place);
-        state.count_call();
-        Some(serve(state))
-    })
-}
-
-/// Notes when shared memory that is shown by `Display` belongs to another kernel, at the last call served.
-pub(crate) fn check_owner(kernel: u32) {
-    CURRENT.with(|current| {
-        if let Ok(mut current) = current.try_borrow_mut()
-            && let Some(state) = current.as_mut()
-        {
-            state.owns(kernel);
-        }
-    });
-}
-
-/// The name of a register, for `Display`: a mistake is noted at the last call served.
-pub(crate) fn name_of(id: Id, class: Class) -> String {
-    let name = CURRENT.with(|current| Some(current.try_borrow_mut().ok()?.as_mut()?.name_by_id(id, class)));
-    name.unwrap_or_else(|| format!("{}0", class.prefix()))
-}
-
 impl State {
     fn new(name: &str, gemm: &Gemm, place: Place) -> State {
         let mut state = State {
@@ -245,63 +149,6 @@ impl State {
         if let Err(at) = self.pointers.binary_search(&matrix) {
             self.pointers.insert(at, matrix);
         }
-    }
-
-    /// Notes that the call being served was refused.
-    pub fn error(&mut self, message: impl Into<String>, help: impl Into<String>) {
-        self.error_at(self.place, message, help);
-    }
-
-    /// Notes that the kernel does not solve this problem.
-    pub fn unsolved(&mut self, message: impl Into<String>, help: impl Into<String>) {
-        // Every condition that does not hold is told.
-        self.unsolved = false;
-        self.error(message, help);
-        self.unsolved = true;
-    }
-
-    pub fn error_at(&mut self, place: Place, message: impl Into<String>, help: impl Into<String>) {
-        if self.unsolved {
-            return;
-        }
-        let error = BuildError { place, message: message.into(), help: sentence(&help.into()) };
-        // An unrolled loop repeats its mistakes, each time with other numbers.
-        let same = |known: &&mut Repeated| {
-            known.error.place == place && without_digits(&known.error.message).eq(without_digits(&error.message))
-        };
-        if let Some(known) = self.errors.iter_mut().find(same) {
-            known.more += 1;
-        } else if self.errors.len() < MAX_ERRORS {
-            self.errors.push(Repeated { error, more: 0 });
-        }
-    }
-
-    /// Whether a register is one that a refused call gave. Only a call that notes an error gives one, except outside of
-    /// the build (on another thread).
-    pub fn poisoned(&self, id: Id) -> bool {
-        id == POISON && !self.errors.is_empty()
-    }
-
-    /// Leaves the kernel's function when it goes on and on.
-    fn count_call(&mut self) {
-        self.calls += 1;
-        if self.calls > MAX_CALLS {
-            self.leave(
-                format!("the kernel's function was still writing after {MAX_CALLS} calls, and was left here"),
-                "look for a Rust loop that does not end; a Rust `for` is unrolled: use `repeat` for a loop that the \
-                 GPU runs",
-            );
-        }
-    }
-
-    /// Leaves the kernel's function, for this reason.
-    fn leave(&mut self, message: String, help: &str) -> ! {
-        if !self.left {
-            self.left = true;
-            self.error(message, help);
-        }
-        // Not a panic: no hook is called, and `build` takes it.
-        panic::resume_unwind(Box::new(Endless));
     }
 
     /// Notes when shared memory belongs to another kernel; 0 is that of a call that was refused.
@@ -415,46 +262,6 @@ impl State {
         }
     }
 
-    /// One instruction, with the place it comes from.
-    pub fn instruction(&mut self, text: impl AsRef<str>) {
-        self.instructions += 1;
-        if self.instructions > MAX_INSTRUCTIONS {
-            self.leave(
-                format!("the kernel is longer than {MAX_INSTRUCTIONS} instructions"),
-                "a Rust `for` is unrolled: use `repeat` for a loop that the GPU runs",
-            );
-        }
-        if self.located != Some(self.place) {
-            let file = match self.files.iter().position(|file| *file == self.place.file) {
-                Some(index) => index,
-                None => {
-                    self.files.push(self.place.file);
-                    self.files.len() - 1
-                }
-            };
-            let (line, column) = (self.place.line, self.place.column);
-            self.write(&format!(".loc {} {line} {column}", file + 1));
-            self.located = Some(self.place);
-        }
-        self.write(&format!("{};", text.as_ref()));
-    }
-
-    /// `opcode new, operand`.
-    pub fn unary<R: Register>(&mut self, opcode: &str, value: Value) -> R {
-        let result: R = self.fresh();
-        let (to, value) = (self.name(result), self.text(value));
-        self.instruction(format!("{opcode} {to}, {value}"));
-        result
-    }
-
-    /// `opcode new, left, right`.
-    pub fn binary<R: Register>(&mut self, opcode: &str, left: Value, right: Value) -> R {
-        let result: R = self.fresh();
-        let (to, left, right) = (self.name(result), self.text(left), self.text(right));
-        self.instruction(format!("{opcode} {to}, {left}, {right}"));
-        result
-    }
-
     /// A new register that may be assigned.
     pub fn variable<R: Register>(&mut self) -> R {
         let register: R = self.fresh();
@@ -464,27 +271,6 @@ impl State {
 
     pub fn is_variable(&self, register: impl Register) -> bool {
         self.variables.contains(&register.id()) || self.poisoned(register.id())
-    }
-
-    /// A comment on a line of its own, after a blank line.
-    pub fn comment(&mut self, text: &str) {
-        if !self.body.is_empty() && !self.body.ends_with("\n\n") {
-            self.body.push('\n');
-        }
-        self.write(&format!("// {text}"));
-    }
-
-    /// A comment and one step of indentation for what follows.
-    pub fn open(&mut self, comment: &str) {
-        self.comment(comment);
-        self.depth += 1;
-    }
-
-    pub fn close(&mut self) {
-        self.depth = self.depth.saturating_sub(1).max(1);
-        if self.depth == 1 {
-            self.body.push('\n');
-        }
     }
 
     /// A scope of some threads, which are called so, of a scope that lies in so many of that kind. It is an error if others are open: then
@@ -517,24 +303,6 @@ impl State {
         let help = format!("call `{call}` behind this closure, where all threads come by{among}");
         self.error(message, help);
         false
-    }
-
-    /// A label's name that is not in use yet.
-    pub fn new_label(&mut self, stem: &str) -> String {
-        let count = self.labels.entry(stem.to_string()).or_default();
-        *count += 1;
-        if *count == 1 { format!("${stem}") } else { format!("${stem}_{count}") }
-    }
-
-    pub fn label(&mut self, label: &str) {
-        // Between the indentation of the scope and that of its content, so that the eye finds it.
-        let indent = 4 * self.depth - 2;
-        let _ = writeln!(self.body, "{:indent$}{label}:", "");
-    }
-
-    fn write(&mut self, text: &str) {
-        let indent = 4 * self.depth;
-        let _ = writeln!(self.body, "{:indent$}{text}", "");
     }
 
     fn finish(mut self) -> Result<Kernel, Vec<BuildError>> {
@@ -590,28 +358,4 @@ impl Allocation {
                     .to_string(),
         }
     }
-}
-
-impl Repeated {
-    /// The error, with the count in its message.
-    fn told(self) -> BuildError {
-        let Repeated { mut error, more } = self;
-        match more {
-            0 => {}
-            1 => error.message.push_str(" (and once more from this line)"),
-            more => error.message.push_str(&format!(" (and {more} times more from this line)")),
-        }
-        error
-    }
-}
-
-/// What to try, as messages are written: a capital letter and a full stop.
-fn sentence(help: &str) -> String {
-    let mut letters = help.chars();
-    let first = letters.next().map(|first| first.to_ascii_uppercase());
-    first.into_iter().chain(letters).chain(['.']).collect()
-}
-
-fn without_digits(message: &str) -> impl Iterator<Item = char> {
-    message.chars().filter(|c| !c.is_ascii_digit())
 }

@@ -1,0 +1,135 @@
+//! What comes before what: phases of mbarriers, arrivals, strong accesses.
+
+use super::{clean, common, finds, run};
+
+/// A wait for the wrong parity is found also where this schedule lets the waiter come so late that it does no harm.
+#[test]
+fn a_wait_on_a_phase_that_may_not_have_begun() {
+    let body = |parity: u32| {
+        format!(
+            "
+    setp.ne.u32 %p3, %r0, 0;
+    @!%p3 mbarrier.init.shared::cta.b64 [bar_a], 1;
+    bar.sync 0;
+    mov.u32 %r9, tile;
+    setp.ge.u32 %p0, %r0, 32;
+    @%p0 bra LATE;
+    @!%p3 st.shared.b32 [%r9], 5;
+    @!%p3 mbarrier.arrive.shared::cta.b64 _, [bar_a];
+    @!%p3 mbarrier.arrive.shared::cta.b64 _, [bar_a];
+    bra DONE;
+LATE:
+    mov.u32 %r5, 0;
+SLOW:
+    add.u32 %r5, %r5, 1;
+    setp.lt.u32 %p1, %r5, 3000;
+    @%p1 bra SLOW;
+FIRST:
+    mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar_a], {parity};
+    @!%p2 bra FIRST;
+SECOND:
+    mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar_a], 1;
+    @!%p2 bra SECOND;
+    ld.shared.b32 %r6, [%r9];
+    st.global.b32 [%rd0], %r6;
+DONE:"
+        )
+    };
+    finds(&body(1), 64, "race-shared");
+    let right =
+        body(0).replace("    @!%p3 mbarrier.arrive.shared::cta.b64 _, [bar_a];\n    bra DONE;", "    bra DONE;");
+    let right = right
+        .replace("SECOND:\n    mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar_a], 1;\n    @!%p2 bra SECOND;\n", "");
+    clean(&right, 64, |n| if n < 32 { 0 } else { 5 });
+}
+
+/// A location may hold one mbarrier after another; what was known of the first is not taken for the second.
+#[test]
+fn mbarriers_that_are_initialised_again_and_again() {
+    let body = "
+    setp.ne.u32 %p3, %r0, 0;
+    @%p3 bra DONE;
+    mov.u32 %r5, 0;
+AGAIN:
+    mbarrier.init.shared::cta.b64 [bar_a], 1;
+    mbarrier.arrive.shared::cta.b64 _, [bar_a];
+WAIT:
+    mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar_a], 0;
+    @!%p2 bra WAIT;
+    mbarrier.inval.shared::cta.b64 [bar_a];
+    add.u32 %r5, %r5, 1;
+    setp.lt.u32 %p1, %r5, 20000;
+    @%p1 bra AGAIN;
+DONE:
+    st.global.b32 [%rd0], 1;";
+    clean(body, 32, |_| 1);
+    finds(&body.replace("    mbarrier.inval.shared::cta.b64 [bar_a];\n", ""), 32, "mbarrier-reinitialised");
+}
+
+/// A store behind an arrival is no part of what the arrival tells (PTX ISA 9.7.13.1, barrier.cluster).
+#[test]
+fn what_follows_an_arrival_is_not_before_it() {
+    let store = "shl.b32 %r3, %r0, 2; mov.u32 %r4, tile; add.u32 %r3, %r3, %r4; st.shared.u32 [%r3], 7;";
+    let named = format!(
+        "setp.ge.u32 %p2, %r0, 32;\n@%p2 bra OTHER;\nbar.arrive 1, 64;\n{store}\nbra END;\n\
+         OTHER:\nbar.sync 1, 64;\nld.shared.u32 %r5, [tile];\nEND:"
+    );
+    let cluster = format!(
+        "setp.ge.u32 %p2, %r0, 32;\nbarrier.cluster.arrive;\n@%p2 bra WAIT;\n{store}\n\
+         WAIT:\nbarrier.cluster.wait;\n@!%p2 bra END;\nld.shared.u32 %r5, [tile];\nEND:"
+    );
+    for body in [named, cluster] {
+        finds(&body, 64, "race-shared");
+    }
+}
+
+/// A strong read after a weak one of the same place does not make the weak one strong.
+#[test]
+fn a_strong_read_hides_no_weak_one() {
+    for (weak, code) in [("ld.global.u32 %r4, [%rd2];", Some("race-global")), ("", None)] {
+        let body = format!(
+            "setp.ge.u32 %p2, %r0, 32;\nld.param.u64 %rd2, [out];\n@%p2 bra OTHER;\n{weak}\nld.relaxed.gpu.global.u32 %r5, [%rd2];\n\
+             bra END;\nOTHER:\nst.relaxed.gpu.global.u32 [%rd2], 7;\nEND:"
+        );
+        let codes = common::codes(&run(&body, 64, None)).contains(&"race-global");
+        assert_eq!(codes, code.is_some(), "{body}");
+    }
+}
+
+/// Nor does a strong write after a weak access: others that are strong race with the weak one alone.
+#[test]
+fn a_strong_write_hides_no_weak_access() {
+    let strong =
+        ["st.relaxed.gpu.global.u32 [%rd2], 7;", "st.volatile.global.u32 [%rd2], 7;", "red.global.add.u32 [%rd2], 1;"];
+    let other = ["ld.relaxed.gpu.global.u32 %r5, [%rd2];", "st.release.gpu.global.u32 [%rd2], 8;"];
+    for (weak, races) in [("st.global.u32 [%rd2], 7;", true), ("ld.global.u32 %r4, [%rd2];", true), ("", false)] {
+        for (strong, other) in strong.iter().flat_map(|strong| other.map(|other| (strong, other))) {
+            let body = format!(
+                "setp.ge.u32 %p2, %r0, 32;\nld.param.u64 %rd2, [out];\n@%p2 bra OTHER;\n{weak}\n{strong}\nbra END;\n\
+                 OTHER:\n{other}\nEND:"
+            );
+            let reads_only = weak.starts_with("ld") && other.starts_with("ld");
+            let found = common::codes(&run(&body, 64, None)).contains(&"race-global");
+            assert_eq!(found, races && !reads_only, "{body}");
+        }
+    }
+}
+
+/// Who waits for a phase that completes without a copy's bytes reads too early, however many phases pass before they come
+/// (PTX ISA 9.7.13.15.6).
+#[test]
+fn phases_that_complete_before_the_bytes_come() {
+    let wait = "W:\nmbarrier.try_wait.parity.shared::cta.b64 %p1, [bar_a], 0;\n@!%p1 bra W;";
+    let init = "setp.ne.u32 %p2, %r0, 0;\n@%p2 bra END;\nst.shared.v4.u32 [tile], {0, 0, 0, 0};\n\
+                mbarrier.init.shared::cta.b64 [bar_a], 1;\nfence.proxy.async;";
+    let copy = "add.u64 %rd3, %rd0, 1024;\n\
+                cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd3], 16, [bar_a];";
+    let request =
+        "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [tile], [bar_a];";
+    let arrive = "mbarrier.arrive.shared::cta.b64 _, [bar_a];";
+    for (asked, more) in [(copy, ""), (copy, arrive), (request, "")] {
+        let body = format!("{init}\n{asked}\n{arrive}\n{wait}\n{more}\nld.shared.u32 %r5, [tile];\nEND:");
+        let codes = common::codes(&run(&body, 32, None)).contains(&"phase-completed-early");
+        assert!(codes, "{body}");
+    }
+}
