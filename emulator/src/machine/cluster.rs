@@ -327,7 +327,10 @@ impl<'a> Cluster<'a> {
                 };
                 let unheeded = self.issuer(race.second).and_then(|w| self.warps.get(w));
                 let unheeded = unheeded.map_or(vec![], |warp| warp.unheeded.clone());
-                self.races.push(Race { passed, unheeded, ..race });
+                let not_fenced = race.conflict.reason == Reason::NotFenced && narrow_fence.is_none();
+                let reader = self.issuer(race.second).filter(|_| not_fenced);
+                let misplaced = reader.and_then(|reader| self.misplaced_fence(first, reader));
+                self.races.push(Race { passed, unheeded, misplaced, ..race });
             }
         }
     }

@@ -224,6 +224,7 @@ impl<'a> Cluster<'a> {
                 bulk: FxHashMap::default(),
                 parts: Vec::new(),
                 narrow_fences: Vec::new(),
+                proxy_fences: SmallVec::new(),
                 relaxed_arrivals: SmallVec::new(),
                 loads: Queue::default(),
                 copies: Queue::default(),

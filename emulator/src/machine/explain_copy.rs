@@ -96,7 +96,9 @@ impl Cluster<'_> {
             _ => ", and then let it synchronise with the others (bar.sync)".to_string(),
         };
         match (self.kind(first)?, self.kind(second)) {
-            (Mbarrier, _) => Some(self.cure_of_load(first, second, &race.passed)),
+            (Mbarrier, _) => {
+                Some(self.cure_of_a_missing_wait(race).unwrap_or_else(|| self.cure_of_load(first, second, &race.passed)))
+            }
             (_, Some(Mbarrier)) if self.meant_the_load(race) => Some(self.cure_of_load(second, first, &[])),
             (BulkReads { warp }, _) => Some(Cure {
                 labels: self.waits_of_others(warp as usize),
@@ -131,7 +133,7 @@ impl Cluster<'_> {
                     ),
                 )
             }
-            (_, Some(Mbarrier)) if race.conflict.second_writes => self.cure_of_an_arrival_before(race).or_else(|| cure(
+            (_, Some(Mbarrier)) if race.conflict.second_writes => self.cure_of_an_arrival_before(race).or_else(|| self.cure_of_a_missing_wait(race)).or_else(|| cure(
                 BEFORE_RULE,
                 "Let all who use {} say that it is free, by an mbarrier.arrive each (or a CTA barrier), and let the thread that issues \
                  the copy wait for that first."

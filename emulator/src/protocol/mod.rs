@@ -36,7 +36,7 @@ mod tests;
 
 pub use doubt::{Doubt, Why};
 pub use machine::Shape;
-pub use record::{NONE, Record, Timing, What};
+pub use record::{NONE, Record, Step, Timing, What};
 pub use search::{Stuck, Waiting};
 
 /// What is said of one cluster.
