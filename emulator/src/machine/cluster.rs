@@ -142,6 +142,8 @@ pub struct Cluster<'a> {
     /// The last MMA of each queue that a commit covers.
     pub covered: FxHashMap<(usize, usize), u32>,
     pub copies: Vec<super::tma::Copy>,
+    /// Phases that were complete before copies for which more bytes came than were announced: the mbarrier, the place at which that is told, and the copies.
+    pub early_phases: Vec<(u32, crate::diagnostic::Place, Vec<u32>)>,
     /// Places in `copies` of those that nobody asks for any more.
     pub free_copies: Vec<usize>,
     /// Tensor maps, as they lay in memory and decoded.

@@ -86,6 +86,7 @@ impl<'a> Cluster<'a> {
             copies_arrivals: Vec::new(),
             covered: FxHashMap::default(),
             copies: Vec::new(),
+            early_phases: Vec::new(),
             free_copies: Vec::new(),
             maps: Vec::new(),
             waiting: Vec::new(),

@@ -37,6 +37,31 @@ impl Cluster<'_> {
         })
     }
 
+    /// The same the other way round: the warp of the second access comes to it straight from an arrival for which that of the first one waits.
+    pub fn cure_of_an_arrival_in_front(&self, race: &Race) -> Option<Cure> {
+        let (first, second) = (race.conflict.first, race.second);
+        let (other, by) = (self.issuer(first)?, self.issuer(second)?);
+        let waits = self.warps[other].passed.iter().rev().filter(|passed| passed.fresh && !passed.lost);
+        let arrivals = waits.flat_map(|passed| {
+            let came = self.barriers[passed.barrier as usize].came.iter();
+            let own = came.filter(|came| came.warp == by && !came.bytes && !self.is_commit(came.site));
+            own.map(|came| (came.site, self.barrier_name(passed.barrier)))
+        });
+        let named = self.arrivals_for(by as u32, Some(other as u32));
+        let mut before = arrivals.chain(named).filter(|_| by != other);
+        let (site, name) = before.find(|&(site, _)| self.leads_straight(site, second.site))?;
+        let (who, access) = (self.warp_name(by), if race.conflict.second_writes { "write" } else { "read" });
+        let (until, does) = match self.kind(second) {
+            Some(ActorKind::Warp(_)) => (format!("behind this {access}"), format!("it {access}s")),
+            _ => (format!("when it has waited for this {access}"), format!("its copy {access}s")),
+        };
+        Some(Cure {
+            rule: RULE,
+            help: format!("Let {who} arrive at {name} {until}, not before it."),
+            labels: vec![self.label(site, format!("{who} arrives at {name} here, before {does}"))],
+        })
+    }
+
     /// Where a warp comes to a CTA barrier, and goes on, for which the other one waits.
     fn arrivals_for(&self, warp: u32, other: Option<u32>) -> Vec<(u32, String)> {
         let goes_on = |site: u32| {

@@ -44,7 +44,13 @@ impl Cluster<'_> {
             // Where others tell this one, what is announced is meant for it.
             let at = if brought > 0 { 0 } else { d.labels.len() };
             d.labels.insert(at, self.label(site, text));
-            d.help = format!("Let the copy tell {name}: its bytes are announced there.");
+            let there = &self.barriers[other as usize];
+            d.help = match there.offset == b.offset && there.cta != b.cta && self.is_multicast_load(site) {
+                true => {
+                    format!("Let the CTA mask of this multicast name CTA {}, too: its bit {} is not set.", b.cta, b.cta)
+                }
+                false => format!("Let the copy tell {name}: its bytes are announced there."),
+            };
         } else if let Some((site, what)) = self.leaves_bytes(b).or_else(|| comes_too_often(&b.traffic)) {
             let place = self.place(site);
             let known = d.labels.iter().position(|label| label.place == place);
@@ -91,8 +97,11 @@ impl Cluster<'_> {
             step.site == site && matches!(step.what, What::Arrive { barrier: b, bytes: 1.., .. } if b == barrier)
         })?;
         let by = steps[at];
-        let behind = steps.iter().enumerate().skip(at + 1).filter(|(_, s)| s.warp == by.warp && s.lanes & by.lanes != 0);
-        let copies = behind.take_while(|(_, s)| !announces(s)).filter(|(_, s)| matches!(s.what, What::Issue { commit: None, .. }));
+        let behind =
+            steps.iter().enumerate().skip(at + 1).filter(|(_, s)| s.warp == by.warp && s.lanes & by.lanes != 0);
+        let copies = behind
+            .take_while(|(_, s)| !announces(s))
+            .filter(|(_, s)| matches!(s.what, What::Issue { commit: None, .. }));
         let lacks = sum(&here.traffic.announced).saturating_sub(sum(&here.traffic.brought));
         copies.into_iter().find_map(|(copy, issued)| {
             let told = || {
@@ -127,6 +136,11 @@ impl Cluster<'_> {
                 self.barriers.iter().position(|other| other.valid && brought(other, inst.site, &what_lacks))?;
             Some((inst.site, others as u32))
         })
+    }
+
+    fn is_multicast_load(&self, site: u32) -> bool {
+        let multicast = |op: &Op| matches!(op, Op::Tma(op) if op.targets.is_some());
+        self.kernel.code.iter().any(|inst| inst.site == site && multicast(&inst.op))
     }
 
     /// A copy brings bytes to a phase after that in which it was issued: that one was complete without them.
@@ -166,6 +180,10 @@ impl Cluster<'_> {
             for &(site, n) in b.previous.iter().take(2) {
                 d.labels.insert(0, self.label(site, format!("{} from here, without bytes", counted(n, "arrival"))));
             }
+        }
+        if before && traffic.own() > sum(&traffic.announced) && !traffic.announced.is_empty() {
+            let copies = traffic.brought.iter().map(|bytes| bytes.site).collect();
+            self.early_phases.extend(d.labels.first().map(|label| (barrier, label.place.clone(), copies)));
         }
         self.findings.add(d);
     }

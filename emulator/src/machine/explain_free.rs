@@ -4,6 +4,7 @@ use super::cluster::Cluster;
 use super::explain_copy::Cure;
 use super::mbarrier::Came;
 use super::state::{ActorKind, Race, RaceMemory};
+use crate::diagnostic::Label;
 use crate::order::Stamp;
 
 const RULE: &str = "What is read may be overwritten only by who knows that: who has waited for an mbarrier at which the readers arrive when they have read it \
@@ -66,7 +67,7 @@ impl Cluster<'_> {
         };
         let RaceMemory::Shared(cta) = race.memory else { return None };
         let writers = match self.kind(writes)? {
-            ActorKind::Warp(w) => vec![w as usize],
+            ActorKind::Warp(w) | ActorKind::AsyncCopies(w) => vec![w as usize],
             ActorKind::Mbarrier => self.issuers_of_load(writes.site, cta, race.conflict.byte as u32),
             _ => return None,
         };
@@ -97,10 +98,56 @@ impl Cluster<'_> {
             valid.filter_map(|n| Some((n, *self.barriers[n as usize].came.iter().find(behind)?))).collect();
         told.sort_by_key(|(_, came)| came.site.wrapping_sub(sides.reads.site));
         let waits = |w: usize, n: u32| self.warps[w].passed.iter().any(|passed| passed.barrier == n);
-        let arrives = |w: usize, n: u32| self.barriers[n as usize].came.iter().any(|came| came.warp == w);
+        // Where the reader waits, too, it is told, and does not tell.
+        told.retain(|&(n, _)| !waits(sides.reader, n));
         let mut writers = sides.writers.iter().filter(|&&w| w != sides.reader);
-        let writer = *writers.find(|&&w| !told.is_empty() && told.iter().all(|&(n, _)| !waits(w, n) && !arrives(w, n)))?;
+        let writer = *writers.find(|&&w| !told.is_empty() && told.iter().all(|&(n, _)| !waits(w, n)))?;
         Some((writer, told))
+    }
+
+    /// Of phases that were complete before copies for which more bytes came than were announced: a warp whose copies come goes round without waiting
+    /// for those who read the bytes.
+    pub fn tell_who_runs_ahead(&mut self) {
+        for (barrier, place, copies) in std::mem::take(&mut self.early_phases) {
+            let Some((label, help)) = self.runs_ahead(barrier, &copies) else { continue };
+            self.findings.amend("phase-completed-early", &place, |d| {
+                if d.labels.iter().all(|known| known.place != label.place) {
+                    d.labels.push(label);
+                    d.help = help;
+                }
+            });
+        }
+    }
+
+    fn runs_ahead(&self, barrier: u32, copies: &[u32]) -> Option<(Label, String)> {
+        let passes = |w: usize, n: u32| self.warps[w].passed.iter().any(|passed| passed.barrier == n);
+        let came = self.barriers[barrier as usize].came.iter();
+        let issuers: Vec<usize> =
+            came.filter(|came| came.bytes && copies.contains(&came.site)).map(|came| came.warp).collect();
+        let reads = |w: usize| passes(w, barrier) && !issuers.contains(&w);
+        issuers.iter().find_map(|&w| {
+            let told = (0..self.barriers.len() as u32).filter(|&n| {
+                let b = &self.barriers[n as usize];
+                n != barrier && b.valid && b.cta == self.warps[w].cta && !passes(w, n)
+            });
+            let mut told = told.filter_map(|n| {
+                let b = &self.barriers[n as usize];
+                let came = b.came.iter().find(|came| !came.bytes && reads(came.warp))?;
+                // Nobody waits there at all, or those who issue the same copies in other CTAs do.
+                let nobody = (0..self.warps.len()).all(|w| !passes(w, n));
+                let twin = |m: u32| self.barriers[m as usize].valid && self.barriers[m as usize].offset == b.offset;
+                let others = || issuers.iter().any(|&w| (0..self.barriers.len() as u32).any(|m| twin(m) && passes(w, m)));
+                (nobody || others()).then_some((n, came.site))
+            });
+            let (n, site) = told.next()?;
+            let (who, name) = (self.warp_name(w), self.barrier_name(n));
+            let text = format!("this arrives at {name}, when the bytes have been read; {who}, whose copies come too early, never waits for that");
+            let help = format!(
+                "Let {who} wait for {name} before it issues the copies of the next round: mbarrier.try_wait.parity, with parity 1 in the first round, which \
+                 passes on a fresh mbarrier."
+            );
+            Some((self.label(site, text), help))
+        })
     }
 
     fn told_at_home(&self, sides: &Sides, writer: usize, told: &[(u32, Came)]) -> Option<Cure> {
@@ -119,7 +166,10 @@ impl Cluster<'_> {
             true => "this commit".to_string(),
             false => self.warp_name(sides.reader),
         };
-        let text = format!("{who} arrives at {name} alone; {}, whose copy writes here, waits for {there}", self.warp_name(writer));
+        let text = format!(
+            "{who} arrives at {name} alone; {}, whose copy writes here, waits for {there}",
+            self.warp_name(writer)
+        );
         let help = match self.is_commit(came.site) {
             true => format!(
                 "Let the commit arrive at {there}, too: tcgen05.commit with .multicast::cluster and a mask of all CTAs whose copies write what its MMAs \

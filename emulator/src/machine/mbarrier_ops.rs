@@ -113,7 +113,12 @@ impl Cluster<'_> {
                 if kind.drops {
                     self.record.add(w, 1 << lane, site, What::Drop { barrier, count });
                 }
-                self.record.add(w, 1 << lane, site, What::Arrive { barrier, count, bytes: recorded(bytes.unwrap_or(0)) });
+                self.record.add(
+                    w,
+                    1 << lane,
+                    site,
+                    What::Arrive { barrier, count, bytes: recorded(bytes.unwrap_or(0)) },
+                );
                 if count == 0 || i64::from(count) > LIMIT {
                     return Err(Some(Box::new(self.problem(
                         "mbarrier-count",

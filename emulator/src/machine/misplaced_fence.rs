@@ -37,11 +37,12 @@ impl Cluster<'_> {
             let fence = fences(w).find(|&&(_, epoch)| !heard(w, epoch));
             fence.map(|&(site, _)| Misplaced { warp: w, site, side: Side::Unheard })
         };
-        let in_front = fences(writer).find(|&&(site, _)| self.leads_to_store(site, first.site));
+        let in_front = fences(writer).find(|&&(site, _)| self.leads_straight(site, first.site));
         if let Some(&(site, _)) = in_front {
             return Some(Misplaced { warp: writer, site, side: Side::InFront });
         }
-        let behind = unheard(writer).filter(|fence| self.leads_to_store(first.site, fence.site) || fence.site > first.site);
+        let behind =
+            unheard(writer).filter(|fence| self.leads_straight(first.site, fence.site) || fence.site > first.site);
         let early = || {
             let &(site, _) = fences(reader).next().filter(|_| reader != writer)?;
             Some(Misplaced { warp: reader, site, side: Side::Early })
@@ -52,7 +53,7 @@ impl Cluster<'_> {
     }
 
     /// Whether a way leads from one statement to another on which nobody is told anything, nor waited for.
-    fn leads_to_store(&self, from: u32, to: u32) -> bool {
+    pub fn leads_straight(&self, from: u32, to: u32) -> bool {
         let code = &self.kernel.code;
         let tells = |op: &Op| {
             matches!(
@@ -84,7 +85,9 @@ impl Cluster<'_> {
                 "The fence stands on the wrong side of the stores: let every thread that stores execute it after its stores, before the barrier.",
             ),
             Side::Early => (
-                format!("{who} executes this fence before it has synchronised with who stores: it does not cover the stores"),
+                format!(
+                    "{who} executes this fence before it has synchronised with who stores: it does not cover the stores"
+                ),
                 "The fence stands on the wrong side of the barrier: let every thread that stores execute it after its stores, before the barrier; or \
                  who lets the asynchronous proxy read, behind the barrier.",
             ),

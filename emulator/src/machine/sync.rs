@@ -55,7 +55,12 @@ impl Cluster<'_> {
                         let bytes = self.warps[w].registers.b32[usize::from(*bytes)][lane];
                         if *complete {
                             // Of memory it tells nothing, as if an engine did it.
-                            self.record.add(w, 1 << lane, site, What::Arrive { barrier, count: 0, bytes: -recorded(bytes) });
+                            self.record.add(
+                                w,
+                                1 << lane,
+                                site,
+                                What::Arrive { barrier, count: 0, bytes: -recorded(bytes) },
+                            );
                             self.complete_bytes(barrier, bytes, site)?;
                             continue;
                         }

@@ -99,7 +99,8 @@ impl Phases {
         let early = |without: usize| {
             let there = |m: &Moved| m.arrives || before_arrivals(m);
             let due: i64 = self.moved.iter().filter(|m| there(m)).map(|m| m.bytes).sum();
-            let open = all.clone().filter(|&(n, m)| n != without && !there(m) && (m.behind >> without.min(63)) & 1 == 0);
+            let open =
+                all.clone().filter(|&(n, m)| n != without && !there(m) && (m.behind >> without.min(63)) & 1 == 0);
             let open: SmallVec<[(usize, &Moved); MOST_OPEN]> = open.collect();
             if self.moved.len() > 64 || open.len() > MOST_OPEN {
                 return Early::Unknown;

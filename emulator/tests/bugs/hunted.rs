@@ -7,7 +7,7 @@ use Base::{Grid, Small};
 use Expect::Finds;
 
 /// One thread announces the bytes of a copy, another one arrives.
-const ANNOUNCED_APART: &str = "\
+pub const ANNOUNCED_APART: &str = "\
 @!%p0 bra MADE;
 mbarrier.init.shared::cta.b64 [bar_a], 1;
 MADE:
@@ -150,7 +150,7 @@ ld.global.u32 %r8, [%rd4]; // @ld
 @%p0 st.global.u32 [%rd3+2048], %r8;";
 
 /// One warp says through shared memory what the other one does next.
-const SCHEDULED: &str = "\
+pub const SCHEDULED: &str = "\
 @!%p0 bra MADE;
 mbarrier.init.shared::cta.b64 [bar_a], 1;
 mbarrier.init.shared::cta.b64 [bar_b], 1; // @initb
