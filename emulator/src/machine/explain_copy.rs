@@ -102,6 +102,11 @@ impl Cluster<'_> {
                 Some(self.cure_of_a_missing_wait(race).unwrap_or_else(|| self.cure_of_load(first, second, &race.passed)))
             }
             (_, Some(Mbarrier)) if self.meant_the_load(race) => Some(self.cure_of_load(second, first, &[])),
+            (BulkReads { .. }, Some(ActorKind::Warp(_)))
+                if self.cure_of_an_arrival_straight_before(first, second, false).is_some() =>
+            {
+                self.cure_of_an_arrival_straight_before(first, second, false)
+            }
             (BulkReads { warp }, _) => Some(Cure {
                 labels: self.waits_of_others(warp as usize),
                 ..Cure::new(

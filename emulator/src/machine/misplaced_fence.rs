@@ -6,7 +6,7 @@ use super::state::ActorKind;
 use crate::diagnostic::Label;
 use crate::order::Stamp;
 use crate::program::facts::{Way, ways_lead};
-use crate::program::op::Op;
+use crate::program::op::{Op, Space};
 
 /// A proxy fence of a run that does not cover a store: the warp that executed it, and where.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +31,9 @@ impl Cluster<'_> {
     pub fn misplaced_fence(&self, first: Stamp, reader: usize) -> Option<Misplaced> {
         let Some(ActorKind::Warp(writer)) = self.kind(first) else { return None };
         let (writer, views) = (writer as usize, &self.warps.get(reader)?.views);
-        let fences = |w: usize| self.warps.get(w).map_or(&[][..], |warp| &warp.proxy_fences[..]).iter().rev();
+        let all = |w: usize| self.warps.get(w).map_or(&[][..], |warp| &warp.proxy_fences[..]).iter().rev();
+        // One that stands behind other stores is meant for those.
+        let fences = |w: usize| all(w).filter(|&&(site, _)| !self.is_behind_other_stores(site, first.site));
         let heard = |w: usize, epoch: u32| w == reader || views.came_before(self.warps[w].actor) > epoch;
         let unheard = |w: usize| {
             let fence = fences(w).find(|&&(_, epoch)| !heard(w, epoch));
@@ -50,6 +52,16 @@ impl Cluster<'_> {
         let cta = self.warps[reader].cta;
         let others = (0..self.warps.len()).filter(|&w| w != writer && w != reader && self.warps[w].cta == cta);
         behind.or_else(early).or_else(|| others.into_iter().find_map(unheard))
+    }
+
+    fn is_behind_other_stores(&self, fence: u32, store: u32) -> bool {
+        let stores = |op: &Op| match op {
+            Op::Store(store) => !matches!(store.space, Space::Global | Space::Local),
+            Op::MatrixStore { .. } => true,
+            _ => false,
+        };
+        let mut others = self.kernel.code.iter().filter(|inst| inst.site != store && stores(&inst.op));
+        others.any(|inst| self.leads_straight(inst.site, fence))
     }
 
     /// Whether a way leads from one statement to another on which nobody is told anything, nor waited for.
