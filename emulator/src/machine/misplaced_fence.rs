@@ -34,24 +34,19 @@ impl Cluster<'_> {
         let all = |w: usize| self.warps.get(w).map_or(&[][..], |warp| &warp.proxy_fences[..]).iter().rev();
         // One that stands behind other stores is meant for those.
         let fences = |w: usize| all(w).filter(|&&(site, _)| !self.is_behind_other_stores(site, first.site));
-        let heard = |w: usize, epoch: u32| w == reader || views.came_before(self.warps[w].actor) > epoch;
-        let unheard = |w: usize| {
-            let fence = fences(w).find(|&&(_, epoch)| !heard(w, epoch));
-            fence.map(|&(site, _)| Misplaced { warp: w, site, side: Side::Unheard })
-        };
         let in_front = fences(writer).find(|&&(site, _)| self.leads_straight(site, first.site));
         if let Some(&(site, _)) = in_front {
             return Some(Misplaced { warp: writer, site, side: Side::InFront });
         }
-        let behind =
-            unheard(writer).filter(|fence| self.leads_straight(first.site, fence.site) || fence.site > first.site);
-        let early = || {
-            let &(site, _) = fences(reader).next().filter(|_| reader != writer)?;
-            Some(Misplaced { warp: reader, site, side: Side::Early })
-        };
-        let cta = self.warps[reader].cta;
-        let others = (0..self.warps.len()).filter(|&w| w != writer && w != reader && self.warps[w].cta == cta);
-        behind.or_else(early).or_else(|| others.into_iter().find_map(unheard))
+        let unheard = fences(writer).find(|&&(site, epoch)| {
+            let heard = writer == reader || views.came_before(self.warps[writer].actor) > epoch;
+            !heard && (site > first.site || self.leads_straight(first.site, site))
+        });
+        if let Some(&(site, _)) = unheard {
+            return Some(Misplaced { warp: writer, site, side: Side::Unheard });
+        }
+        let &(site, _) = fences(reader).next().filter(|_| reader != writer)?;
+        Some(Misplaced { warp: reader, site, side: Side::Early })
     }
 
     fn is_behind_other_stores(&self, fence: u32, store: u32) -> bool {
