@@ -102,8 +102,10 @@ impl Cluster<'_> {
         let copies = behind
             .take_while(|(_, s)| !announces(s))
             .filter(|(_, s)| matches!(s.what, What::Issue { commit: None, .. }));
+        // A statement that brings bytes here in this phase, too, is meant for both: threads of other CTAs execute it.
+        let mut copies = copies.filter(|(_, copy)| here.traffic.brought.iter().all(|known| known.site != copy.site));
         let lacks = sum(&here.traffic.announced).saturating_sub(sum(&here.traffic.brought));
-        copies.into_iter().find_map(|(copy, issued)| {
+        copies.find_map(|(copy, issued)| {
             let told = || {
                 steps.iter().skip(copy).filter_map(|s| match s.what {
                     What::Done { issue, barrier, bytes, .. } if issue as usize == copy => Some((barrier, bytes)),
