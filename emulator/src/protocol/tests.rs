@@ -170,7 +170,9 @@ fn bytes_that_a_thread_says_have_come() {
         if !completes_first {
             steps.swap(1, 2);
         }
-        steps.into_iter().for_each(|what| drop(record.add(PRODUCER, 1, 1, what)));
+        for what in steps {
+            record.add(PRODUCER, 1, 1, what);
+        }
         record.add(PRODUCER, 1, 2, What::Wait { barrier: FULL, parity: 0 });
         record
     };
