@@ -21,6 +21,8 @@ mod hidden;
 mod hunted;
 #[path = "bugs/hunted_more.rs"]
 mod hunted_more;
+#[path = "bugs/hunted_rounds.rs"]
+mod hunted_rounds;
 #[path = "bugs/judged.rs"]
 mod judged;
 #[path = "bugs/lines.rs"]
@@ -163,6 +165,7 @@ fn words_between_warps() {
 fn what_nobody_had_tried_next() {
     judge(&hunted::cases());
     judge(&hunted_more::cases());
+    judge(&hunted_rounds::cases());
 }
 
 /// Every row of the list of bugs has a case, or a reason why it has none; every miss is one of a case.
@@ -181,6 +184,7 @@ fn no_row_is_left_out() {
         missed::cases(),
         hunted::cases(),
         hunted_more::cases(),
+        hunted_rounds::cases(),
     ]
     .into_iter()
     .flatten()

@@ -137,6 +137,8 @@ pub struct Cluster<'a> {
     /// The last MMA of each queue that a commit covers.
     pub covered: FxHashMap<(usize, usize), u32>,
     pub copies: Vec<super::tma::Copy>,
+    /// Phases that were complete before copies for which more bytes came than were announced: the mbarrier, the place at which that is told, and the copies.
+    pub early_phases: Vec<(u32, crate::diagnostic::Place, Vec<u32>)>,
     /// Places in `copies` of those that nobody asks for any more.
     pub free_copies: Vec<usize>,
     /// Tensor maps, as they lay in memory and decoded.
@@ -324,7 +326,10 @@ impl<'a> Cluster<'a> {
                 };
                 let unheeded = self.issuer(race.second).and_then(|w| self.warps.get(w));
                 let unheeded = unheeded.map_or(vec![], |warp| warp.unheeded.clone());
-                self.races.push(Race { passed, unheeded, ..race });
+                let not_fenced = race.conflict.reason == Reason::NotFenced && narrow_fence.is_none();
+                let reader = self.issuer(race.second).filter(|_| not_fenced);
+                let misplaced = reader.and_then(|reader| self.misplaced_fence(first, reader));
+                self.races.push(Race { passed, unheeded, misplaced, ..race });
             }
         }
     }

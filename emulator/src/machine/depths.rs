@@ -209,24 +209,31 @@ impl Cluster<'_> {
         self.findings.add(diagnostic);
     }
 
-    /// Boxes of one type that an MMA takes for two.
+    /// Boxes of one type that an MMA takes for two: or, a note since a map may also be there to move bytes, for another one.
     fn check_types(&mut self, site: u32, slices: [Slice; 2], formats: [Format; 2]) {
         let [a, b] = slices;
         let known = matches!(a.element, Element::F16 | Element::Bf16);
-        if !known || a.element != b.element || formats[0] == formats[1] {
+        if !known || a.element != b.element {
             return;
         }
         let loaded = if a.element == Element::F16 { "FP16" } else { "BF16" };
         let [of_a, of_b] = formats.map(Format::name);
+        let alike = formats[0] == formats[1];
+        if alike && (of_a == loaded || ![Format::F16, Format::Bf16].contains(&formats[0])) {
+            return;
+        }
         let mut diagnostic = self.problem(
             "type-mismatch",
             site,
-            format!("an MMA takes A for {of_a} and B for {of_b}, which were both loaded as {loaded}"),
+            match alike {
+                true => format!("an MMA takes A and B for {of_a}, which were loaded as {loaded}"),
+                false => format!("an MMA takes A for {of_a} and B for {of_b}, which were both loaded as {loaded}"),
+            },
             "Bits 7 to 9 of the instruction descriptor are the type of A, bits 10 to 12 that of B (PTX ISA 9.7.16.4.2); nothing converts the \
              elements on their way.",
             format!("Give both the type {loaded}."),
         );
-        diagnostic.severity = Severity::Finding;
+        diagnostic.severity = if alike { Severity::Note } else { Severity::Finding };
         for (name, slice) in [("A", a), ("B", b)] {
             diagnostic.labels.push(self.label(slice.load, format!("the box of {name} is loaded here as {loaded}")));
         }

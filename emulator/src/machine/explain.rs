@@ -30,6 +30,7 @@ pub const GLOBAL_RULE: &str = race_rule!("; the launch itself does not order its
 impl Cluster<'_> {
     /// Explains all conflicts of the run.
     pub fn explain_races(&mut self) {
+        self.tell_who_runs_ahead();
         let mut drafts = Drafts::default();
         let (certain, doubtful): (Vec<Race>, Vec<Race>) =
             std::mem::take(&mut self.races).into_iter().partition(|race| !race.frees);

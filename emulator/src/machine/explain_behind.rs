@@ -3,6 +3,7 @@
 use super::cluster::Cluster;
 use super::explain_copy::Cure;
 use super::state::{ActorKind, Race};
+use crate::order::Stamp;
 use crate::program::op::Op;
 use crate::protocol::What;
 
@@ -34,6 +35,35 @@ impl Cluster<'_> {
             rule: RULE,
             help: format!("Let {who} arrive at {name} behind this {access}, not before it."),
             labels: vec![self.label(site, format!("{who} arrives at {name} here, before it {access}s"))],
+        })
+    }
+
+    /// The same the other way round: the warp of the second access comes to it straight from an arrival for which that of the first one waits.
+    pub fn cure_of_an_arrival_in_front(&self, race: &Race) -> Option<Cure> {
+        self.cure_of_an_arrival_straight_before(race.second, race.conflict.first, race.conflict.second_writes)
+    }
+
+    /// An access to which its warp comes straight from an arrival for which that of another access waits.
+    pub fn cure_of_an_arrival_straight_before(&self, access: Stamp, other: Stamp, writes: bool) -> Option<Cure> {
+        let (by, other) = (self.issuer(access)?, self.issuer(other)?);
+        let waits = self.warps[other].passed.iter().rev().filter(|passed| passed.fresh && !passed.lost);
+        let arrivals = waits.flat_map(|passed| {
+            let came = self.barriers[passed.barrier as usize].came.iter();
+            let own = came.filter(|came| came.warp == by && !came.bytes && !self.is_commit(came.site));
+            own.map(|came| (came.site, self.barrier_name(passed.barrier)))
+        });
+        let named = self.arrivals_for(by as u32, Some(other as u32));
+        let mut before = arrivals.chain(named).filter(|_| by != other);
+        let (site, name) = before.find(|&(site, _)| self.leads_straight(site, access.site))?;
+        let (who, verb) = (self.warp_name(by), if writes { "write" } else { "read" });
+        let (until, does) = match self.kind(access) {
+            Some(ActorKind::Warp(_)) => (format!("behind this {verb}"), format!("it {verb}s")),
+            _ => (format!("when it has waited for this {verb}"), format!("its copy {verb}s")),
+        };
+        Some(Cure {
+            rule: RULE,
+            help: format!("Let {who} arrive at {name} {until}, not before it."),
+            labels: vec![self.label(site, format!("{who} arrives at {name} here, before {does}"))],
         })
     }
 

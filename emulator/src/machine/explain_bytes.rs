@@ -5,7 +5,7 @@ use super::mbarrier::{Bytes, Mbarrier, Traffic, sum};
 use super::names::{counted, counted_are};
 use crate::diagnostic::{Diagnostic, Label, Severity};
 use crate::program::op::Op;
-use crate::protocol::{Doubt, Why};
+use crate::protocol::{Doubt, Step, What, Why};
 
 /// What to do where bytes are announced behind the arrivals of their phase.
 pub const ANNOUNCE: &str = "Announce the bytes with the arrival itself (mbarrier.arrive.expect_tx), or let an arrival of the phase come behind the \
@@ -38,13 +38,19 @@ impl Cluster<'_> {
         d.labels.insert(usize::from(!b.traffic.announced.is_empty()), wait);
         // What is known to be another copy's doing comes first.
         if announced > brought
-            && let Some((site, other)) = self.brings_elsewhere(barrier)
+            && let Some((site, other)) = self.brought_elsewhere(barrier).or_else(|| self.brings_elsewhere(barrier))
         {
             let text = format!("this copy, of those whose bytes are announced, tells {}", self.barrier_name(other));
             // Where others tell this one, what is announced is meant for it.
             let at = if brought > 0 { 0 } else { d.labels.len() };
             d.labels.insert(at, self.label(site, text));
-            d.help = format!("Let the copy tell {name}: its bytes are announced there.");
+            let there = &self.barriers[other as usize];
+            d.help = match there.offset == b.offset && there.cta != b.cta && self.is_multicast_load(site) {
+                true => {
+                    format!("Let the CTA mask of this multicast name CTA {}, too: its bit {} is not set.", b.cta, b.cta)
+                }
+                false => format!("Let the copy tell {name}: its bytes are announced there."),
+            };
         } else if let Some((site, what)) = self.leaves_bytes(b).or_else(|| comes_too_often(&b.traffic)) {
             let place = self.place(site);
             let known = d.labels.iter().position(|label| label.place == place);
@@ -80,6 +86,38 @@ impl Cluster<'_> {
         Some((site, format!(", and leaves {} of {}{all}", counted(bytes, "byte"), self.shared_name(start))))
     }
 
+    /// The thread that announced the bytes of the current phase has issued a copy behind that, and before it announced others, that has told another
+    /// mbarrier alone, and brings what lacks here: which it has told. In a ring, the same statement tells this one in other rounds.
+    fn brought_elsewhere(&self, barrier: u32) -> Option<(u32, u32)> {
+        let here = &self.barriers[barrier as usize];
+        let site = here.traffic.announced.first()?.site;
+        let steps = &self.record.steps;
+        let announces = |step: &Step| matches!(step.what, What::Arrive { bytes: 1.., .. });
+        let at = steps.iter().rposition(|step| {
+            step.site == site && matches!(step.what, What::Arrive { barrier: b, bytes: 1.., .. } if b == barrier)
+        })?;
+        let by = steps[at];
+        let behind =
+            steps.iter().enumerate().skip(at + 1).filter(|(_, s)| s.warp == by.warp && s.lanes & by.lanes != 0);
+        let copies = behind
+            .take_while(|(_, s)| !announces(s))
+            .filter(|(_, s)| matches!(s.what, What::Issue { commit: None, .. }));
+        // A statement that brings bytes here in this phase, too, is meant for both: threads of other CTAs execute it.
+        let mut copies = copies.filter(|(_, copy)| here.traffic.brought.iter().all(|known| known.site != copy.site));
+        let lacks = sum(&here.traffic.announced).saturating_sub(sum(&here.traffic.brought));
+        copies.find_map(|(copy, issued)| {
+            let told = || {
+                steps.iter().skip(copy).filter_map(|s| match s.what {
+                    What::Done { issue, barrier, bytes, .. } if issue as usize == copy => Some((barrier, bytes)),
+                    _ => None,
+                })
+            };
+            let fits = told().all(|(to, bytes)| to != barrier && bytes > 0 && lacks.is_multiple_of(bytes.into()));
+            let (other, _) = told().next().filter(|_| fits)?;
+            Some((issued.site, other))
+        })
+    }
+
     /// A copy that is issued behind the announcement of this mbarrier's bytes, before another wait or announcement, has told only others, and brings
     /// what lacks here: which it has told.
     fn brings_elsewhere(&self, barrier: u32) -> Option<(u32, u32)> {
@@ -100,6 +138,11 @@ impl Cluster<'_> {
                 self.barriers.iter().position(|other| other.valid && brought(other, inst.site, &what_lacks))?;
             Some((inst.site, others as u32))
         })
+    }
+
+    fn is_multicast_load(&self, site: u32) -> bool {
+        let multicast = |op: &Op| matches!(op, Op::Tma(op) if op.targets.is_some());
+        self.kernel.code.iter().any(|inst| inst.site == site && multicast(&inst.op))
     }
 
     /// A copy brings bytes to a phase after that in which it was issued: that one was complete without them.
@@ -140,6 +183,10 @@ impl Cluster<'_> {
                 d.labels.insert(0, self.label(site, format!("{} from here, without bytes", counted(n, "arrival"))));
             }
         }
+        if before && traffic.own() > sum(&traffic.announced) && !traffic.announced.is_empty() {
+            let copies = traffic.brought.iter().map(|bytes| bytes.site).collect();
+            self.early_phases.extend(d.labels.first().map(|label| (barrier, label.place.clone(), copies)));
+        }
         self.findings.add(d);
     }
 
@@ -147,7 +194,7 @@ impl Cluster<'_> {
     pub fn announced_late(&mut self, doubts: &[Doubt]) {
         let mut told: Vec<u32> = Vec::new();
         for doubt in doubts {
-            let Why::AnnouncedLate { barrier, phase, held: false } = doubt.why else { continue };
+            let Why::AnnouncedLate { barrier, phase, sure: true } = doubt.why else { continue };
             if told.contains(&doubt.site) {
                 continue;
             }

@@ -46,6 +46,8 @@ const BEFORE_RULE: &str = "A copy is ordered after the accesses before it only t
                            that issues it; written data need a fence.proxy.async as well (PTX ISA 8.6, cp.async.bulk).";
 const ASYNC_RULE: &str = "cp.async is asynchronous also for the thread that issues it: cp.async.wait_group or cp.async.wait_all waits for \
                           the own copies, a barrier after it for those of others (PTX ISA, cp.async.wait_group).";
+const TELLS_RULE: &str = "cp.async.mbarrier.arrive arrives when all cp.async that its thread has issued before are complete; no other arrival waits for these \
+                          (PTX ISA, cp.async.mbarrier.arrive; 8.9.1.1, asynchronous operations).";
 const GROUP_RULE: &str = "cp.async.wait_group N waits until at most the N newest groups that the thread has committed are pending (PTX ISA, \
                           cp.async.wait_group).";
 pub const FLAG_RULE: &str = "Accesses of other threads are ordered by a release pattern and an acquire pattern on the same location; a relaxed or \
@@ -96,8 +98,15 @@ impl Cluster<'_> {
             _ => ", and then let it synchronise with the others (bar.sync)".to_string(),
         };
         match (self.kind(first)?, self.kind(second)) {
-            (Mbarrier, _) => Some(self.cure_of_load(first, second, &race.passed)),
+            (Mbarrier, _) => {
+                Some(self.cure_of_a_missing_wait(race).unwrap_or_else(|| self.cure_of_load(first, second, &race.passed)))
+            }
             (_, Some(Mbarrier)) if self.meant_the_load(race) => Some(self.cure_of_load(second, first, &[])),
+            (BulkReads { .. }, Some(ActorKind::Warp(_)))
+                if self.cure_of_an_arrival_straight_before(first, second, false).is_some() =>
+            {
+                self.cure_of_an_arrival_straight_before(first, second, false)
+            }
             (BulkReads { warp }, _) => Some(Cure {
                 labels: self.waits_of_others(warp as usize),
                 ..Cure::new(
@@ -118,8 +127,9 @@ impl Cluster<'_> {
                 ),
             ),
             (AsyncCopies(warp), kind) => {
-                if let Some(cure) = self.cure_of_a_group_left(warp, first) {
-                    return Some(cure);
+                let told = self.cure_of_a_group_left(warp, first).or_else(|| self.cure_of_a_plain_arrival(race, warp));
+                if told.is_some() {
+                    return told;
                 }
                 let fence = if second.asynchronous { ", fence.proxy.async" } else { "" };
                 let barrier = if kind == Some(ActorKind::Warp(warp)) { "" } else { ", then a CTA barrier (bar.sync)" };
@@ -131,12 +141,15 @@ impl Cluster<'_> {
                     ),
                 )
             }
-            (_, Some(Mbarrier)) if race.conflict.second_writes => self.cure_of_an_arrival_before(race).or_else(|| cure(
+            (_, Some(Mbarrier)) if race.conflict.second_writes => self.cure_of_an_arrival_before(race).or_else(|| self.cure_of_a_missing_wait(race)).or_else(|| cure(
                 BEFORE_RULE,
                 "Let all who use {} say that it is free, by an mbarrier.arrive each (or a CTA barrier), and let the thread that issues \
                  the copy wait for that first."
                     .into(),
             )),
+            (_, Some(BulkReads { .. })) if self.cure_of_an_arrival_in_front(race).is_some() => {
+                self.cure_of_an_arrival_in_front(race)
+            }
             (_, Some(Mbarrier | BulkReads { .. } | BulkWrites { .. })) => {
                 let space = if global { "global" } else { "shared::cta" };
                 let fence = if race.conflict.first_writes { format!("fence.proxy.async.{space} and ") } else { "".into() };
@@ -148,12 +161,40 @@ impl Cluster<'_> {
                     ),
                 )
             }
-            (_, Some(AsyncCopies(_))) => cure(
+            (_, Some(AsyncCopies(_))) => self.cure_of_a_missing_wait(race).or_else(|| cure(
                 BEFORE_RULE,
                 "Put a CTA barrier (bar.sync) between the accesses before and the cp.async that overwrites {}.".into(),
-            ),
+            )),
             _ => None,
         }
+    }
+
+    /// Who comes second has waited for an mbarrier at which the warp of a cp.async arrives: by an arrival that does not wait for its copies, or in front of
+    /// the copy.
+    fn cure_of_a_plain_arrival(&self, race: &Race, warp: u32) -> Option<Cure> {
+        let copy = race.conflict.first;
+        let op = |site: u32| self.kernel.code.iter().find(|inst| inst.site == site).map(|inst| &inst.op);
+        let waits = race.passed.iter().rev().filter(|passed| passed.fresh && !passed.lost);
+        let mut arrivals = waits.flat_map(|passed| {
+            let came = self.barriers[passed.barrier as usize].came.iter();
+            came.filter(|came| came.warp == warp as usize && !came.bytes).map(|came| (came.site, passed.barrier))
+        });
+        arrivals.find_map(|(site, barrier)| {
+            let (who, name) = (self.warp_name(warp as usize), self.barrier_name(barrier));
+            let (text, help) = match op(site)? {
+                Op::BarrierArrive { .. } if self.leads_straight(copy.site, site) => (
+                    format!("{who} arrives at {name} here, whether its copies are complete or not"),
+                    "Let the copies arrive themselves, by cp.async.mbarrier.arrive.noinc instead of this arrival; or let every thread execute \
+                     cp.async.wait_all in front of it.",
+                ),
+                Op::AsyncArrive { .. } if !self.leads_straight(copy.site, site) && self.leads_straight(site, copy.site) => (
+                    format!("this tells {name} of the copies that {who} has issued before it, and of none behind it"),
+                    "Let cp.async.mbarrier.arrive come behind the copies that it is to tell of.",
+                ),
+                _ => return None,
+            };
+            Some(Cure { labels: vec![self.label(site, text)], ..Cure::new(TELLS_RULE, help) })
+        })
     }
 
     /// A warp has never waited for a copy of its own by cp.async, and waits for groups so that some are left.

@@ -110,7 +110,11 @@ impl Cluster<'_> {
                     labels: flags,
                 });
             }
-            self.cure_of_narrow_flags(first, second, false)
+            self.cure_of_narrow_flags(first, second, false).or_else(|| match race.conflict.first_writes {
+                true => self.cure_of_a_lonely_flag(first, second),
+                // What is read too early is written behind that.
+                false => self.cure_of_a_lonely_flag(second, first),
+            })
         };
         let cure = self.cure_of_scope(race).or_else(|| self.cure_of_strength(race));
         let cure = cure.or_else(|| self.cure_of_copy(race, true).filter(|_| !by_several));

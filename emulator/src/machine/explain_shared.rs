@@ -53,6 +53,9 @@ impl Cluster<'_> {
                 let fence = self.warps.get(warp as usize).and_then(|warp| warp.narrow_fences.get(fence));
                 labels.extend(fence.map(|fence| self.label(fence.site, fence.why.as_str())));
             }
+            let by = self.issuer(second).map_or("the reader".to_string(), |w| self.warp_name(w));
+            let (misplaced, other_side) = race.misplaced.map(|fence| self.tell_misplaced(fence, &by)).unzip();
+            labels.extend(misplaced);
             let copied = matches!(self.kind(first), Some(ActorKind::AsyncCopies(_)));
             // CUTLASS and Tilus let MMAs read what cp.async wrote without this fence.
             let severity = if copied && is_mma(second) { Severity::Note } else { Severity::Finding };
@@ -73,7 +76,9 @@ impl Cluster<'_> {
                         "Let a thread that has waited for the bytes at their mbarrier execute fence.proxy.async.shared::cta behind the wait, \
                          and only then, or behind a barrier with it, let the asynchronous proxy read them."
                     }
-                    None => "Let every thread that stores execute fence.proxy.async.shared::cta after its stores, before the barrier.",
+                    None => other_side.unwrap_or(
+                        "Let every thread that stores execute fence.proxy.async.shared::cta after its stores, before the barrier.",
+                    ),
                 }
                 .into(),
             );
@@ -123,7 +128,8 @@ impl Cluster<'_> {
                 self.label(mma.site, format!("the tensor core reads it for this {}", self.tensor_work(mma))),
             ];
             let earlier = self.passed_earlier(race, mma).map(|(label, help)| (vec![label], help));
-            let (earlier, better) = self.told_by_another(race, mma).or(earlier).unzip();
+            let at_home = || self.cure_of_word_at_home(race).map(|cure| (cure.labels, cure.help));
+            let (earlier, better) = self.told_by_another(race, mma).or(earlier).or_else(at_home).unzip();
             labels.extend(earlier.into_iter().flatten());
             let work = if self.is_tensor_copy(mma.site) { "a tcgen05.cp" } else { "an MMA" };
             return draft(
@@ -142,7 +148,9 @@ impl Cluster<'_> {
         let cure = cure.or_else(|| self.mixed_barrier(race));
         let cure = cure.or_else(|| self.cure_of_copy(race, false));
         let cure = cure.or_else(|| self.cure_of_words(first, second)).or_else(|| self.cure_of_scope(race));
-        let cure = cure.or_else(|| self.cure_of_an_arrival_before(race)).unwrap_or_else(|| {
+        let cure = cure.or_else(|| self.cure_of_an_arrival_before(race)).or_else(|| self.cure_of_a_missing_wait(race));
+        let cure = cure.or_else(|| self.cure_of_an_arrival_in_front(race));
+        let cure = cure.unwrap_or_else(|| {
             let are_warps = [first, second].iter().all(|&s| matches!(self.kind(s), Some(ActorKind::Warp(_))));
             let help = if first.site == second.site {
                 "Let each byte be written by one warp: check how the address depends on the thread."

@@ -229,6 +229,12 @@ impl Findings {
         }
     }
 
+    /// Changes what is said with this code of this place.
+    pub fn amend(&mut self, code: &str, place: &Place, change: impl FnOnce(&mut Diagnostic)) {
+        let is_it = |d: &&mut Diagnostic| d.code == code && d.labels.first().is_some_and(|label| label.place == *place);
+        self.list.iter_mut().find(is_it).map(change).unwrap_or_default()
+    }
+
     /// Adds the finding that an operand of an MMA lies in its accumulator.
     pub fn add_in_accumulator(&mut self, diagnostic: Diagnostic) {
         self.in_accumulator.extend(diagnostic.labels.first().map(|label| line(&label.place)));

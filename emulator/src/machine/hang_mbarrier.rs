@@ -3,10 +3,13 @@
 use super::cluster::Cluster;
 use super::hang::{Blocked, barrier_of};
 use super::hang_root::by_site;
-use super::mbarrier::Came;
+use super::mbarrier::{Came, Mbarrier};
 use super::names::counted;
 use crate::diagnostic::Diagnostic;
 use crate::program::op::Op;
+
+/// So many phases that a waiter has not seen are no matter of its parity: something arrives too often.
+const OFTEN: u32 = 5;
 
 impl Cluster<'_> {
     /// What lacks. `partner`: of two that wait for each other, the other one.
@@ -74,6 +77,13 @@ impl Cluster<'_> {
             }
             if let Some(twin) = self.idle_twin(blocked, barrier) {
                 self.arrivals_elsewhere(&mut d, barrier, twin);
+            } else if self.all_arrive_at_home(b, got) {
+                let all = b.expected / got;
+                d.help = format!(
+                    "{name} is initialised for the arrivals of {all} CTAs, and each CTA arrives at its own mbarrier alone: let all arrive at {name}, \
+                     too, by mbarrier.arrive with .shared::cluster, at the address that mapa gives for its CTA; a commit by .multicast::cluster, with a \
+                     mask of all CTAs."
+                );
             }
             return d;
         }
@@ -87,6 +97,11 @@ impl Cluster<'_> {
         let known = self.warps[root.warp].views.heard(b.actor);
         if b.next_epoch() > known + 2 {
             // Phases went by that the waiter never saw.
+            let threads = b.came.iter().filter(|came| !came.bytes && !self.is_commit(came.site));
+            let mut arrivers: Vec<usize> = threads.map(|came| came.warp).collect();
+            arrivers.sort_unstable();
+            arrivers.dedup();
+            let arrivers = arrivers.len() as u32;
             let mut d = self.hang(
                 root.site,
                 format!(
@@ -94,6 +109,12 @@ impl Cluster<'_> {
                     counted(b.phase, "phase") + if b.phase == 1 { " was" } else { " were" }
                 ),
                 match b.history.iter().any(|&(_, site)| self.is_commit(site)) {
+                    _ if arrivers > b.expected => format!(
+                        "Initialise {name} for as many arrivals as come in one phase: {arrivers} warps arrive at it, and it counts {}.",
+                        b.expected
+                    ),
+                    false if b.next_epoch() > known + OFTEN => "Let those who arrive do so once for each wait: behind their loop, not in every round of it."
+                        .into(),
                     true => "Let one arrival complete one phase for each wait: a single tcgen05.commit, after the last MMA.".into(),
                     false => "Wait for the phases one after the other: phase n has parity n mod 2, and the parity goes on from one \
                               round of the loop to the next."
@@ -101,6 +122,9 @@ impl Cluster<'_> {
                 },
             );
             d.labels = vec![wait];
+            if arrivers > b.expected {
+                d.labels.insert(0, init);
+            }
             let mut sites: Vec<u32> = b.history.iter().map(|&(_, site)| site).collect();
             sites.dedup();
             for site in sites.into_iter().take(3) {
@@ -145,6 +169,21 @@ impl Cluster<'_> {
             for (site, _) in by_site(&b.previous).into_iter().take(2) {
                 d.labels.push(self.label(site, format!("the last arrival (phase {}) came from here", b.phase - 1)));
             }
+            return d;
+        }
+        if let Some(site) = self.adds_what_it_takes(b) {
+            let mut d = self.hang(
+                root.site,
+                format!("the wait for {name} never ends: what arrives at it adds as many arrivals to the phase before"),
+                "Write cp.async.mbarrier.arrive.noinc, where the mbarrier is initialised for these arrivals; without .noinc others have to arrive as \
+                 often as it is initialised for."
+                    .into(),
+            );
+            d.rule = "cp.async.mbarrier.arrive without .noinc raises the pending count of the phase by one when it is executed, and lowers it by one when \
+                      the copies are complete (PTX ISA, cp.async.mbarrier.arrive)."
+                .into();
+            let text = format!("without .noinc: this adds to the pending count of {name} what it takes away");
+            d.labels = vec![self.label(site, text), wait, init];
             return d;
         }
         if let Some(mma) = self.lacks_commit(blocked, root) {
@@ -202,6 +241,26 @@ impl Cluster<'_> {
             }
         }
         d
+    }
+
+    /// Copies of threads arrive at a mbarrier of which no other arrival has come, and raise its count by as much.
+    fn adds_what_it_takes(&self, b: &Mbarrier) -> Option<u32> {
+        let code = self.kernel.code.iter().enumerate();
+        let mut sites = code.filter_map(|(at, inst)| match &inst.op {
+            Op::AsyncArrive { address, counted: false } => {
+                let here = self.named(at, address) == Some(i64::from(b.offset));
+                (here && b.pending == b.expected && b.phase == 0).then_some(inst.site)
+            }
+            _ => None,
+        });
+        sites.next()
+    }
+
+    /// The mbarriers of this variable count the arrivals of so many CTAs, and get those of their own alone.
+    fn all_arrive_at_home(&self, b: &Mbarrier, got: u32) -> bool {
+        let twins = self.at_offset(b).count() as u32;
+        let own = |b: &Mbarrier| b.came.iter().all(|came| came.bytes || self.warps[came.warp].cta == b.cta);
+        twins > 1 && b.expected == got * twins && self.at_offset(b).all(|twin| own(twin) && !twin.came.is_empty())
     }
 
     /// What to do about a wait that comes before all arrivals. `partner`: who should arrive, where it waits for this thread.

@@ -24,6 +24,11 @@ pub struct Arrival {
     pub engine: bool,
 }
 
+/// Bytes as the record keeps them: more than it can hold end the run.
+pub fn recorded(bytes: u32) -> i32 {
+    i32::try_from(bytes).unwrap_or(i32::MAX)
+}
+
 impl Cluster<'_> {
     pub fn barrier_init(&mut self, at: At, address: &Address, count: u16) -> Result<(), Stop> {
         let At { w, f, site, .. } = at;
@@ -108,7 +113,12 @@ impl Cluster<'_> {
                 if kind.drops {
                     self.record.add(w, 1 << lane, site, What::Drop { barrier, count });
                 }
-                self.record.add(w, 1 << lane, site, What::Arrive { barrier, count, bytes: bytes.unwrap_or(0) });
+                self.record.add(
+                    w,
+                    1 << lane,
+                    site,
+                    What::Arrive { barrier, count, bytes: recorded(bytes.unwrap_or(0)) },
+                );
                 if count == 0 || i64::from(count) > LIMIT {
                     return Err(Some(Box::new(self.problem(
                         "mbarrier-count",

@@ -241,6 +241,8 @@ pub struct Race {
     pub unheeded: Vec<super::unheeded::Unheeded>,
     /// A proxy fence between the two that does not cover the first: its place in the list of the first's warp.
     pub narrow_fence: Option<usize>,
+    /// A proxy fence that stands where it does not cover the first.
+    pub misplaced: Option<super::misplaced_fence::Misplaced>,
     pub count: u64,
 }
 
@@ -262,6 +264,7 @@ impl Race {
             relaxed_arrival: None,
             unheeded: vec![],
             narrow_fence: None,
+            misplaced: None,
             count: 1,
         }
     }

@@ -2,6 +2,7 @@
 
 use super::cluster::{Cluster, Stop};
 use super::mbarrier::Used;
+use super::mbarrier_ops::recorded;
 use super::names::counted_are;
 use super::registers::lanes;
 use super::state::{At, Span};
@@ -53,13 +54,17 @@ impl Cluster<'_> {
                     for lane in lanes(who) {
                         let bytes = self.warps[w].registers.b32[usize::from(*bytes)][lane];
                         if *complete {
-                            // As an engine does it: of memory it tells nothing.
-                            let issue = self.record.add(w, 1 << lane, site, What::Issue { tells: 1, commit: None });
-                            self.record.done(issue, barrier, 0, bytes);
+                            // Of memory it tells nothing, as if an engine did it.
+                            self.record.add(
+                                w,
+                                1 << lane,
+                                site,
+                                What::Arrive { barrier, count: 0, bytes: -recorded(bytes) },
+                            );
                             self.complete_bytes(barrier, bytes, site)?;
                             continue;
                         }
-                        self.record.add(w, 1 << lane, site, What::Arrive { barrier, count: 0, bytes });
+                        self.record.add(w, 1 << lane, site, What::Arrive { barrier, count: 0, bytes: recorded(bytes) });
                         self.expect(barrier, bytes, site)?;
                         let (actor, time) = self.when(w, f);
                         let (id, span) = (self.barrier_id(barrier), Span::of_warp(w, time, time));
@@ -105,6 +110,10 @@ impl Cluster<'_> {
         let warp = &mut self.warps[w];
         let epoch = warp.epoch;
         warp.proxy_fence(mask, shared, global);
+        if shared {
+            warp.proxy_fences.retain(|known| known.0 != site);
+            warp.proxy_fences.push((site, epoch));
+        }
         let why = match (shared, global) {
             (false, _) => "this fence covers global memory only".to_string(),
             _ if mask != warp.live => format!(

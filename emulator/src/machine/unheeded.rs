@@ -63,7 +63,7 @@ impl Cluster<'_> {
     }
 
     /// Whether a way leads from one statement to another.
-    fn comes_behind(&self, site: u32, first: u32) -> bool {
+    pub fn comes_behind(&self, site: u32, first: u32) -> bool {
         let code = &self.kernel.code;
         let mut begins = (0..code.len()).filter(|&at| code[at].site == first);
         begins.any(|at| leads(code, at, &[], |inst| inst.site == site).is_some())

@@ -152,6 +152,8 @@ pub struct Warp {
     pub parts: Vec<(u32, ActorId)>,
     /// Proxy fences that cover less than they may seem to.
     pub narrow_fences: Vec<NarrowFence>,
+    /// Proxy fences of shared memory: the statement, and the warp's epoch when it was last executed. The last at the end.
+    pub proxy_fences: SmallVec<[(u32, u32); 2]>,
     /// Its relaxed arrivals at the cluster barrier: the statement, and its own epoch and that of its `cp.async`s then.
     pub relaxed_arrivals: SmallVec<[(u32, u32, u32); 2]>,
     /// Its `tcgen05.ld`s and `tcgen05.st`s, in order.

@@ -179,6 +179,14 @@ pub const RULES: &[Rule] = &[
         "PTX ISA 9.7.13.15.4, 9.7.13.15.16",
     ),
     rule(
+        "mbarrier-announcement",
+        "mbarrier.expect_tx announces bytes, by a step of its own.",
+        "An arrival of the same phase: of the same thread, or of one that has synchronised with it.",
+        "The phase completes only when these bytes have come, too. Without such an arrival it may be complete before they are announced; they then count \
+         for the next phase.",
+        "PTX ISA 9.7.13.15.2, 9.7.13.15.5, 9.7.13.15.6",
+    ),
+    rule(
         "mbarrier-init",
         "mbarrier.init, then anything that tells others what was done (a barrier, a release).",
         "Any operation on the mbarrier, by threads or as operand of copies and commits.",

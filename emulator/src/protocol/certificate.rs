@@ -3,7 +3,7 @@
 use super::clock::Clock;
 use super::doubt::{Doubt, Why};
 use super::machine::Shape;
-use super::phases::{Announced, Arrival, Phases, REMEMBERED};
+use super::phases::{Arrival, Early, Moved, Phases, REMEMBERED};
 use super::record::{Record, What};
 use super::registers::Registers;
 use rustc_hash::FxHashMap;
@@ -373,14 +373,11 @@ impl Examiner {
         b.bytes += bytes;
         b.current.join(clock);
         b.counted.push(arrival);
-        for announced in b.announced.iter_mut().filter(|it| clock.get(it.sequence) < it.own) {
-            announced.others += bytes;
+        if bytes != 0 {
+            b.moves(Moved { step: n, site, place: arrival.place, bytes, arrives: count > 0, behind: 0 }, clock);
         }
         if let Some((sequence, own)) = arrival.place {
             b.uses.insert(sequence, own);
-            if count == 0 && bytes > 0 {
-                b.announced.push(Announced { step: n, site, sequence, own, others: b.bytes - bytes });
-            }
         } else {
             // 1 for the initialisation, 1 more for the phase that this counts for.
             b.by_engines = phase + 2;
@@ -397,9 +394,13 @@ impl Examiner {
             doubts.push((n, site, Why::CountsEarly { barrier, phase }));
         }
         if b.pending == 0 && b.bytes == 0 {
-            for it in b.announced.drain(..).filter(|it| b.arrivals.get(it.sequence) < it.own) {
-                doubts.push((it.step, it.site, Why::AnnouncedLate { barrier, phase, held: it.others != 0 }));
+            for (it, early) in b.announced_late() {
+                if early != Early::Never {
+                    let why = Why::AnnouncedLate { barrier, phase, sure: early == Early::Possible };
+                    doubts.push((it.step, it.site, why));
+                }
             }
+            b.moved.clear();
             b.arrivals = Clock::default();
             b.counted_before = std::mem::take(&mut b.counted);
             b.phase += 1;

@@ -15,8 +15,9 @@ pub enum Why {
     Overtaken { barrier: u32, phase: u32, by: u32 },
     /// This arrival, or these bytes, may come before the phase before theirs is complete.
     CountsEarly { barrier: u32, phase: u32 },
-    /// This announcement may come behind all arrivals of its phase. `held`: other bytes, brought or announced before it, may keep the phase open.
-    AnnouncedLate { barrier: u32, phase: u32, held: bool },
+    /// This announcement may come behind all arrivals of its phase, which is then complete without it. `sure`: it is known that other bytes do
+    /// not keep the phase open in each such interleaving.
+    AnnouncedLate { barrier: u32, phase: u32, sure: bool },
     /// This use of an mbarrier may come before its initialisation.
     BeforeInit { barrier: u32 },
     /// The mbarrier is initialised again or invalidated here, which may come before a use.

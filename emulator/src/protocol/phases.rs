@@ -21,8 +21,8 @@ pub(super) struct Phases {
     /// What has counted for the current phase, and what for the one before.
     pub counted: Counted,
     pub counted_before: Counted,
-    /// Announcements without an arrival in the current phase.
-    pub announced: Vec<Announced>,
+    /// What moved the pending bytes of the current phase.
+    pub moved: Vec<Moved>,
     /// What came before the completion of phases, the last at the end.
     pub complete: VecDeque<Clock>,
     /// Waits that must come before the end of a phase: it, the step, site, and its place in its sequence.
@@ -33,17 +33,31 @@ pub(super) struct Phases {
     pub by_engines: u32,
 }
 
-/// Bytes that are announced by a step of their own.
+/// A step that moves the pending bytes of a phase.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Announced {
+pub(super) struct Moved {
     pub step: u32,
     pub site: u32,
-    /// Its place in its sequence.
-    pub sequence: usize,
-    pub own: u32,
-    /// The pending bytes of the phase when all has come that need not come behind it, and it has not.
-    pub others: i64,
+    /// Of a thread's step, its place in its sequence.
+    pub place: Option<(usize, u32)>,
+    pub bytes: i64,
+    /// It arrives, too.
+    pub arrives: bool,
+    /// Those in front of it in the list, by bits, that come before it in every interleaving.
+    pub behind: u64,
 }
+
+/// Whether a phase may complete before some of its bytes are announced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Early {
+    Never,
+    Possible,
+    /// Too much moves its bytes to try all ways.
+    Unknown,
+}
+
+/// Steps that may or may not have come when the phase completes, of which all ways are tried.
+const MOST_OPEN: usize = 12;
 
 /// What counts for a phase.
 type Counted = SmallVec<[Arrival; 4]>;
@@ -63,6 +77,44 @@ impl Phases {
     pub fn is_behind_the_last_phase(&self, clock: &Clock) -> bool {
         let knows = |place: Option<(usize, u32)>| place.is_some_and(|(at, own)| clock.get(at) >= own);
         !self.counted_before.is_empty() && self.counted_before.iter().all(|a| knows(a.place) || knows(a.together))
+    }
+}
+
+impl Phases {
+    /// Adds what moves the pending bytes. Those of which there is no room are taken to be behind nothing.
+    pub fn moves(&mut self, step: Moved, clock: &Clock) {
+        let known = |m: &Moved| m.place.is_some_and(|(at, own)| clock.get(at) >= own);
+        let behind = self.moved.iter().take(64).enumerate().filter(|(_, m)| known(m));
+        let behind = behind.fold(0, |bits, (n, _)| bits | 1 << n);
+        self.moved.push(Moved { behind, ..step });
+    }
+
+    /// Announcements by steps of their own that no arrival of the phase, which is complete now, comes behind; and whether it may complete without
+    /// each: when all its arrivals have come, and what comes before them, and of the rest such steps that no bytes are pending.
+    pub fn announced_late(&self) -> Vec<(Moved, Early)> {
+        let before_arrivals = |m: &Moved| m.place.is_some_and(|(at, own)| self.arrivals.get(at) >= own);
+        let late = |m: &Moved| m.bytes > 0 && !m.arrives && m.place.is_some() && !before_arrivals(m);
+        let all = self.moved.iter().enumerate();
+        let late = all.clone().filter(|(_, m)| late(m));
+        let early = |without: usize| {
+            let there = |m: &Moved| m.arrives || before_arrivals(m);
+            let due: i64 = self.moved.iter().filter(|m| there(m)).map(|m| m.bytes).sum();
+            let open =
+                all.clone().filter(|&(n, m)| n != without && !there(m) && (m.behind >> without.min(63)) & 1 == 0);
+            let open: SmallVec<[(usize, &Moved); MOST_OPEN]> = open.collect();
+            if self.moved.len() > 64 || open.len() > MOST_OPEN {
+                return Early::Unknown;
+            }
+            let possible = (0..1u32 << open.len()).any(|taken| {
+                let took = |k: usize| taken >> k & 1 == 1;
+                let lacks = |m: &Moved| (0..open.len()).any(|k| !took(k) && m.behind >> open[k].0 & 1 == 1);
+                let mut steps = (0..open.len()).filter(|&k| took(k)).map(|k| open[k].1);
+                let bytes: i64 = steps.clone().map(|m| m.bytes).sum();
+                due + bytes == 0 && !steps.any(lacks)
+            });
+            if possible { Early::Possible } else { Early::Never }
+        };
+        late.map(|(n, m)| (*m, early(n))).collect()
     }
 }
 

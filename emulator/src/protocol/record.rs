@@ -30,11 +30,12 @@ pub enum What {
     Inval {
         barrier: u32,
     },
-    /// Arrivals and announced bytes, in one; either may be none.
+    /// Arrivals and announced bytes, in one; either may be none. Bytes below zero are those that the thread says have come
+    /// (`mbarrier.complete_tx`).
     Arrive {
         barrier: u32,
         count: u32,
-        bytes: u32,
+        bytes: i32,
     },
     /// The phases behind this one take so many arrivals fewer.
     Drop {

@@ -109,6 +109,86 @@ fn bytes_that_are_announced_beside_the_arrival() {
     assert!(doubts.iter().any(|d| matches!(d.why, Why::AnnouncedLate { barrier: FULL, phase: 0, .. })), "{doubts:#?}");
 }
 
+/// A thread arrives and asks for the bytes of a copy; another one announces them, and comes first in the recorded run: the arrival alone may complete the
+/// phase. Not so where the announcement comes before what asks for bytes that are announced with the arrival, since these are
+/// pending then.
+#[test]
+fn bytes_that_are_announced_whenever_the_copy_is_over() {
+    let record = |order: [&str; 3], with_the_arrival: i32, ordered: bool| {
+        let mut record = Record::new(false);
+        let named = What::Named { cta: 0, id: 0, expected: None };
+        let meet = |record: &mut Record| {
+            for warp in [PRODUCER, CONSUMER] {
+                record.add(warp, u32::MAX, 0, named);
+            }
+            record.add(0, 0, 0, What::NamedDone { cta: 0, id: 0 });
+            for warp in [PRODUCER, CONSUMER] {
+                record.add(warp, u32::MAX, 0, What::NamedPassed { cta: 0, id: 0 });
+            }
+        };
+        record.add(PRODUCER, 1, 0, What::Init { barrier: FULL, count: 1 });
+        meet(&mut record);
+        let mut issue = NONE;
+        for step in order {
+            match step {
+                "arrive" => {
+                    record.add(PRODUCER, 1, 1, What::Arrive { barrier: FULL, count: 1, bytes: with_the_arrival });
+                    if !ordered {
+                        issue = record.add(PRODUCER, 1, 2, What::Issue { tells: 1, commit: None });
+                    }
+                }
+                "announce" => {
+                    record.add(CONSUMER, 1, 3, What::Arrive { barrier: FULL, count: 0, bytes: 64 });
+                    if ordered {
+                        issue = record.add(CONSUMER, 1, 4, What::Issue { tells: 1, commit: None });
+                    }
+                }
+                _ => record.done(issue, FULL, 0, 64 + with_the_arrival as u32),
+            }
+        }
+        record.add(CONSUMER, 1, 5, What::Wait { barrier: FULL, parity: 0 });
+        record
+    };
+    let late = |record: &Record| match judge(record, &SHAPE) {
+        Verdict::Refuted(_, doubts) | Verdict::Doubtful(doubts) => {
+            doubts.iter().any(|d| matches!(d.why, Why::AnnouncedLate { sure: true, .. }))
+        }
+        Verdict::Proved => false,
+        other => panic!("{other:?}"),
+    };
+    assert!(late(&record(["announce", "arrive", "done"], 0, false)));
+    // The announcer asks for all of the bytes: before that, those of the arrival are pending.
+    for order in [["arrive", "announce", "done"], ["announce", "arrive", "done"]] {
+        assert!(!late(&record(order, 64, true)), "{order:?}");
+    }
+}
+
+/// A thread that says itself that bytes have come does so where it stands: what it does behind that comes behind it.
+#[test]
+fn bytes_that_a_thread_says_have_come() {
+    let record = |completes_first: bool| {
+        let mut record = Record::new(false);
+        record.add(PRODUCER, 1, 0, What::Init { barrier: FULL, count: 1 });
+        let mut steps = vec![
+            What::Arrive { barrier: FULL, count: 0, bytes: 64 },
+            What::Arrive { barrier: FULL, count: 0, bytes: -64 },
+            What::Arrive { barrier: FULL, count: 1, bytes: 0 },
+        ];
+        if !completes_first {
+            steps.swap(1, 2);
+        }
+        for what in steps {
+            record.add(PRODUCER, 1, 1, what);
+        }
+        record.add(PRODUCER, 1, 2, What::Wait { barrier: FULL, parity: 0 });
+        record
+    };
+    for completes_first in [true, false] {
+        let verdict = judge(&record(completes_first), &SHAPE);
+        assert!(matches!(verdict, Verdict::Proved), "{completes_first}: {verdict:?}");
+    }
+}
+
 /// What arrives before the initialisation is lost.
 #[test]
 fn an_arrival_that_nothing_orders_behind_the_initialisation() {

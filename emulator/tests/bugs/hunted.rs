@@ -7,7 +7,7 @@ use Base::{Grid, Small};
 use Expect::Finds;
 
 /// One thread announces the bytes of a copy, another one arrives.
-const ANNOUNCED_APART: &str = "\
+pub const ANNOUNCED_APART: &str = "\
 @!%p0 bra MADE;
 mbarrier.init.shared::cta.b64 [bar_a], 1;
 MADE:
@@ -150,7 +150,7 @@ ld.global.u32 %r8, [%rd4]; // @ld
 @%p0 st.global.u32 [%rd3+2048], %r8;";
 
 /// One warp says through shared memory what the other one does next.
-const SCHEDULED: &str = "\
+pub const SCHEDULED: &str = "\
 @!%p0 bra MADE;
 mbarrier.init.shared::cta.b64 [bar_a], 1;
 mbarrier.init.shared::cta.b64 [bar_b], 1; // @initb
@@ -393,7 +393,7 @@ fn what_they_are_told() {
         ("x5", &["at .cta scope, this includes no thread of another CTA", "the scope .gpu"]),
         ("x6", &["this access is plain, the other one is not", "access it with st.release.gpu here"]),
         ("x7", &["at .cta scope, this includes no thread of another CTA", "the scope .gpu"]),
-        ("x8", &["read by others only after synchronisation"]),
+        ("x8", &["no CTA barrier stands between this and the access that relies on it"]),
         ("x9", &["warp 0 arrives at `bar_a` here, before it writes", "behind this write"]),
         ("x10", &["arrives at CTA barrier 2 here, before it reads", "behind this read"]),
         ("x11", &["let the barrier count all of their 128 threads"]),

@@ -7,7 +7,7 @@ use Base::{Ring, Small};
 use Expect::Finds;
 
 /// Each CTA of a pair loads half of what both read, and both say to both when they have.
-const MULTICAST: &str = "\
+pub const MULTICAST: &str = "\
 @!%p0 bra MADE;
 mbarrier.init.shared::cta.b64 [bar_a], 1;
 mbarrier.init.shared::cta.b64 [bar_b], 2; // @initb

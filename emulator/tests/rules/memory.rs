@@ -302,6 +302,19 @@ pub fn mbarriers() -> Vec<Case> {
                  // rule: mbarrier.try_wait.parity.shared::cta.b64 %p1, [bar_a], 0;\n@!%p1 bra WAIT;",
             ),
         ),
+        // The arrival comes behind the announcement in time, also where nothing says so.
+        order(
+            "mbarrier-announcement",
+            PAIR,
+            &["phase-completed-early"],
+            format!(
+                "@%first mbarrier.init.shared::cta.b64 [bar_a], 1;\nbar.sync 0;\n@!%warp1 bra LOAD;\n{SLOW}\nbar.sync 1, 64; // rule\n\
+                 setp.eq.u32 %p0, %t, 32;\n@%p0 {arrive}\nbra WAIT;\nLOAD:\n@!%first bra LOADED;\n\
+                 mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [bar_a], 16;\n\
+                 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%out], 16, [bar_a];\n\
+                 LOADED:\nbar.sync 1, 64; // rule\nWAIT:\n{wait}"
+            ),
+        ),
         order(
             "mbarrier-init",
             PAIR,

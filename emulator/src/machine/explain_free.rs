@@ -1,0 +1,185 @@
+//! Races of a buffer that is used in rounds: who reads it says when it is free again, and who writes it anew does not wait for that, or is not told.
+
+use super::cluster::Cluster;
+use super::explain_copy::Cure;
+use super::mbarrier::Came;
+use super::state::{ActorKind, Race, RaceMemory};
+use crate::diagnostic::Label;
+use crate::order::Stamp;
+
+const RULE: &str = "What is read may be overwritten only by who knows that: who has waited for an mbarrier at which the readers arrive when they have read it \
+                    (PTX ISA 8.9.5, 9.7.13.15.13, 9.7.13.15.16).";
+
+/// Who reads, and who writes: its warps.
+struct Sides {
+    reads: Stamp,
+    reader: usize,
+    writers: Vec<usize>,
+}
+
+impl Cluster<'_> {
+    /// Who reads says at an mbarrier that the buffer is free, and a warp that writes it, or has it written, never waits there.
+    pub fn cure_of_a_missing_wait(&self, race: &Race) -> Option<Cure> {
+        let sides = self.sides(race)?;
+        let (writer, told) = self.writer_that_is_not_told(&sides)?;
+        let (who, reader) = (self.warp_name(writer), self.warp_name(sides.reader));
+        // It reads what it was told of: else it is the reader that does not wait.
+        let passed = &self.warps[sides.reader].passed;
+        let tells = |n: u32| self.barriers[n as usize].came.iter().any(|came| came.warp == writer);
+        if race.conflict.first_writes && !passed.iter().any(|p| p.phase.is_some() && tells(p.barrier)) {
+            return None;
+        }
+        if let Some(cure) = self.told_at_home(&sides, writer, &told) {
+            return Some(cure);
+        }
+        let &(barrier, came) = told.first()?;
+        let name = self.barrier_name(barrier);
+        let text = format!("{reader} arrives at {name} here, when it has read it; {who} never waits for that");
+        Some(Cure {
+            labels: vec![self.label(came.site, text)],
+            ..Cure::new(
+                RULE,
+                format!(
+                    "Let {who} wait for {name} before it writes {{}} again: mbarrier.try_wait.parity, with parity 1 in the first round, which passes on a \
+                     fresh mbarrier."
+                ),
+            )
+        })
+    }
+
+    /// The same of a warp of another CTA, which waits for the mbarrier of that name in its own.
+    pub fn cure_of_word_at_home(&self, race: &Race) -> Option<Cure> {
+        let sides = self.sides(race)?;
+        let (writer, told) = self.writer_that_is_not_told(&sides)?;
+        self.told_at_home(&sides, writer, &told)
+    }
+
+    fn sides(&self, race: &Race) -> Option<Sides> {
+        let (first, second) = (race.conflict.first, race.second);
+        let (reads, writes) = match (race.conflict.first_writes, race.conflict.second_writes) {
+            (false, true) => (first, second),
+            (true, false) => (second, first),
+            _ => return None,
+        };
+        let reader = match self.kind(reads)? {
+            ActorKind::Warp(w) | ActorKind::Mmas { warp: w, .. } => w as usize,
+            _ => return None,
+        };
+        let RaceMemory::Shared(cta) = race.memory else { return None };
+        let writers = match self.kind(writes)? {
+            ActorKind::Warp(w) | ActorKind::AsyncCopies(w) => vec![w as usize],
+            ActorKind::Mbarrier => self.issuers_of_load(writes.site, cta, race.conflict.byte as u32),
+            _ => return None,
+        };
+        Some(Sides { reads, reader, writers })
+    }
+
+    /// The warps whose copies, by this statement, write a byte of a CTA's shared memory.
+    fn issuers_of_load(&self, site: u32, cta: usize, byte: u32) -> Vec<usize> {
+        let there = |copy: &&super::tma::Copy| {
+            let mut to = copy.shared.iter();
+            copy.site == site && to.any(|to| to.cta == cta && (to.offset..to.offset + copy.extent).contains(&byte))
+        };
+        let mut warps: Vec<usize> = self.copies.iter().filter(there).map(|copy| copy.warp).collect();
+        warps.sort_unstable();
+        warps.dedup();
+        warps
+    }
+
+    /// A warp that writes, and waits for none of the mbarriers at which the reader arrives behind its access; and these, the nearest first.
+    fn writer_that_is_not_told(&self, sides: &Sides) -> Option<(usize, Vec<(u32, Came)>)> {
+        let commits = matches!(self.kind(sides.reads), Some(ActorKind::Mmas { .. }));
+        let behind = |came: &&Came| {
+            let own = came.warp == sides.reader && !came.bytes && self.is_commit(came.site) == commits;
+            own && self.comes_behind(came.site, sides.reads.site)
+        };
+        let valid = (0..self.barriers.len() as u32).filter(|&n| self.barriers[n as usize].valid);
+        let mut told: Vec<(u32, Came)> =
+            valid.filter_map(|n| Some((n, *self.barriers[n as usize].came.iter().find(behind)?))).collect();
+        told.sort_by_key(|(_, came)| came.site.wrapping_sub(sides.reads.site));
+        let waits = |w: usize, n: u32| self.warps[w].passed.iter().any(|passed| passed.barrier == n);
+        // Where the reader waits, too, it is told, and does not tell.
+        told.retain(|&(n, _)| !waits(sides.reader, n));
+        let mut writers = sides.writers.iter().filter(|&&w| w != sides.reader);
+        let writer = *writers.find(|&&w| !told.is_empty() && told.iter().all(|&(n, _)| !waits(w, n)))?;
+        Some((writer, told))
+    }
+
+    /// Of phases that were complete before copies for which more bytes came than were announced: a warp whose copies come goes round without waiting
+    /// for those who read the bytes.
+    pub fn tell_who_runs_ahead(&mut self) {
+        for (barrier, place, copies) in std::mem::take(&mut self.early_phases) {
+            let Some((label, help)) = self.runs_ahead(barrier, &copies) else { continue };
+            self.findings.amend("phase-completed-early", &place, |d| {
+                if d.labels.iter().all(|known| known.place != label.place) {
+                    d.labels.push(label);
+                    d.help = help;
+                }
+            });
+        }
+    }
+
+    fn runs_ahead(&self, barrier: u32, copies: &[u32]) -> Option<(Label, String)> {
+        let passes = |w: usize, n: u32| self.warps[w].passed.iter().any(|passed| passed.barrier == n);
+        let came = self.barriers[barrier as usize].came.iter();
+        let issuers: Vec<usize> =
+            came.filter(|came| came.bytes && copies.contains(&came.site)).map(|came| came.warp).collect();
+        let reads = |w: usize| passes(w, barrier) && !issuers.contains(&w);
+        issuers.iter().find_map(|&w| {
+            let told = (0..self.barriers.len() as u32).filter(|&n| {
+                let b = &self.barriers[n as usize];
+                n != barrier && b.valid && b.cta == self.warps[w].cta && !passes(w, n)
+            });
+            let mut told = told.filter_map(|n| {
+                let b = &self.barriers[n as usize];
+                let came = b.came.iter().find(|came| !came.bytes && reads(came.warp))?;
+                // Nobody waits there at all, or those who issue the same copies in other CTAs do.
+                let nobody = (0..self.warps.len()).all(|w| !passes(w, n));
+                let twin = |m: u32| self.barriers[m as usize].valid && self.barriers[m as usize].offset == b.offset;
+                let others = || issuers.iter().any(|&w| (0..self.barriers.len() as u32).any(|m| twin(m) && passes(w, m)));
+                (nobody || others()).then_some((n, came.site))
+            });
+            let (n, site) = told.next()?;
+            let (who, name) = (self.warp_name(w), self.barrier_name(n));
+            let text = format!("this arrives at {name}, when the bytes have been read; {who}, whose copies come too early, never waits for that");
+            let help = format!(
+                "Let {who} wait for {name} before it issues the copies of the next round: mbarrier.try_wait.parity, with parity 1 in the first round, which \
+                 passes on a fresh mbarrier."
+            );
+            Some((self.label(site, text), help))
+        })
+    }
+
+    fn told_at_home(&self, sides: &Sides, writer: usize, told: &[(u32, Came)]) -> Option<Cure> {
+        let home = self.warps[writer].cta;
+        let (barrier, came, twin) = told.iter().find_map(|&(n, came)| {
+            let b = &self.barriers[n as usize];
+            let awaited = |&m: &u32| {
+                let other = &self.barriers[m as usize];
+                let twin = other.valid && other.cta == home && other.cta != b.cta && other.offset == b.offset;
+                twin && self.warps[writer].passed.iter().any(|passed| passed.barrier == m)
+            };
+            Some((n, came, (0..self.barriers.len() as u32).find(awaited)?))
+        })?;
+        let (name, there) = (self.barrier_name(barrier), self.barrier_name(twin));
+        let who = match self.is_commit(came.site) {
+            true => "this commit".to_string(),
+            false => self.warp_name(sides.reader),
+        };
+        let text = format!(
+            "{who} arrives at {name} alone; {}, whose copy writes here, waits for {there}",
+            self.warp_name(writer)
+        );
+        let help = match self.is_commit(came.site) {
+            true => format!(
+                "Let the commit arrive at {there}, too: tcgen05.commit with .multicast::cluster and a mask of all CTAs whose copies write what its MMAs \
+                 read; and initialise the mbarrier for the commits of all of them."
+            ),
+            false => format!(
+                "Let {who} arrive at {there}, too: mbarrier.arrive with .shared::cluster, at the address that mapa gives for CTA {home}; and initialise \
+                 the mbarrier for the readers of all CTAs."
+            ),
+        };
+        Some(Cure { labels: vec![self.label(came.site, text)], ..Cure::new(RULE, help) })
+    }
+}

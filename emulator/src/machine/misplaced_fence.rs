@@ -1,0 +1,108 @@
+//! Proxy fences that stand on the wrong side: in front of the stores that they are meant for, in front of the barrier where their thread hears of these, or
+//! where who lets the asynchronous proxy read hears nothing of them.
+
+use super::cluster::Cluster;
+use super::state::ActorKind;
+use crate::diagnostic::Label;
+use crate::order::Stamp;
+use crate::program::facts::{Way, ways_lead};
+use crate::program::op::{Op, Space};
+
+/// A proxy fence of a run that does not cover a store: the warp that executed it, and where.
+#[derive(Clone, Copy, Debug)]
+pub struct Misplaced {
+    warp: usize,
+    site: u32,
+    side: Side,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Side {
+    /// The warp that stores executed it in front of that.
+    InFront,
+    /// Who lets the asynchronous proxy read executed it, and had not synchronised with who stores.
+    Early,
+    /// Who lets the asynchronous proxy read has not synchronised with the warp since.
+    Unheard,
+}
+
+impl Cluster<'_> {
+    /// A fence that would cover a store if it stood elsewhere, where a warp lets the asynchronous proxy read what was stored.
+    pub fn misplaced_fence(&self, first: Stamp, reader: usize) -> Option<Misplaced> {
+        let Some(ActorKind::Warp(writer)) = self.kind(first) else { return None };
+        let (writer, views) = (writer as usize, &self.warps.get(reader)?.views);
+        let all = |w: usize| self.warps.get(w).map_or(&[][..], |warp| &warp.proxy_fences[..]).iter().rev();
+        // One that stands behind other stores is meant for those.
+        let fences = |w: usize| all(w).filter(|&&(site, _)| !self.is_behind_other_stores(site, first.site));
+        let in_front = fences(writer).find(|&&(site, _)| self.leads_straight(site, first.site));
+        if let Some(&(site, _)) = in_front {
+            return Some(Misplaced { warp: writer, site, side: Side::InFront });
+        }
+        let unheard = fences(writer).find(|&&(site, epoch)| {
+            let heard = writer == reader || views.came_before(self.warps[writer].actor) > epoch;
+            !heard && (site > first.site || self.leads_straight(first.site, site))
+        });
+        if let Some(&(site, _)) = unheard {
+            return Some(Misplaced { warp: writer, site, side: Side::Unheard });
+        }
+        let &(site, _) = fences(reader).next().filter(|_| reader != writer)?;
+        Some(Misplaced { warp: reader, site, side: Side::Early })
+    }
+
+    fn is_behind_other_stores(&self, fence: u32, store: u32) -> bool {
+        let stores = |op: &Op| match op {
+            Op::Store(store) => !matches!(store.space, Space::Global | Space::Local),
+            Op::MatrixStore { .. } => true,
+            _ => false,
+        };
+        let mut others = self.kernel.code.iter().filter(|inst| inst.site != store && stores(&inst.op));
+        others.any(|inst| self.leads_straight(inst.site, fence))
+    }
+
+    /// Whether a way leads from one statement to another on which nobody is told anything, nor waited for.
+    pub fn leads_straight(&self, from: u32, to: u32) -> bool {
+        let code = &self.kernel.code;
+        let tells = |op: &Op| {
+            matches!(
+                op,
+                Op::CtaBarrier { .. }
+                    | Op::BarrierReduce { .. }
+                    | Op::BarrierArrive { .. }
+                    | Op::BarrierWait { .. }
+                    | Op::ClusterArrive { .. }
+                    | Op::ClusterWait { .. }
+            )
+        };
+        let mut begins = (0..code.len()).filter(|&at| code[at].site == from);
+        begins.any(|at| {
+            ways_lead(code, at, |_, inst| match inst.site == to {
+                true => Way::Found,
+                false if tells(&inst.op) => Way::Ends,
+                false => Way::On,
+            })
+        })
+    }
+
+    /// The fence's place, why it does not cover the stores, and what to do.
+    pub fn tell_misplaced(&self, fence: Misplaced, reader: &str) -> (Label, &'static str) {
+        let who = self.warp_name(fence.warp);
+        let (text, help) = match fence.side {
+            Side::InFront => (
+                format!("{who} executes this fence in front of the stores: it covers what came before it"),
+                "The fence stands on the wrong side of the stores: let every thread that stores execute it after its stores, before the barrier.",
+            ),
+            Side::Early => (
+                format!(
+                    "{who} executes this fence before it has synchronised with who stores: it does not cover the stores"
+                ),
+                "The fence stands on the wrong side of the barrier: let every thread that stores execute it after its stores, before the barrier; or \
+                 who lets the asynchronous proxy read, behind the barrier.",
+            ),
+            Side::Unheard => (
+                format!("{who} executes this fence, and {reader} has not synchronised with it since"),
+                "The fence stands on the wrong side of the barrier: let every thread that stores execute it after its stores, before the barrier.",
+            ),
+        };
+        (self.label(fence.site, text), help)
+    }
+}
