@@ -89,18 +89,19 @@ impl Cluster<'_> {
         let (text, help) = match fence.side {
             Side::InFront => (
                 format!("{who} executes this fence in front of the stores: it covers what came before it"),
-                "The fence stands on the wrong side of the stores: let every thread that stores execute it after its stores, before the barrier.",
+                "Let every thread that stores execute fence.proxy.async.shared::cta after its stores, before the barrier: this one stands on the wrong side of the \
+                 stores.",
             ),
             Side::Early => (
                 format!(
                     "{who} executes this fence before it has synchronised with who stores: it does not cover the stores"
                 ),
-                "The fence stands on the wrong side of the barrier: let every thread that stores execute it after its stores, before the barrier; or \
-                 who lets the asynchronous proxy read, behind the barrier.",
+                "Let every thread that stores execute fence.proxy.async.shared::cta after its stores, before the barrier; or who lets the asynchronous proxy \
+                 read, behind the barrier: this one stands on the wrong side of it.",
             ),
             Side::Unheard => (
                 format!("{who} executes this fence, and {reader} has not synchronised with it since"),
-                "The fence stands on the wrong side of the barrier: let every thread that stores execute it after its stores, before the barrier.",
+                "Let every thread that stores execute fence.proxy.async.shared::cta after its stores, before the barrier: this one stands on the wrong side of it.",
             ),
         };
         (self.label(fence.site, text), help)

@@ -405,8 +405,8 @@ fn what_they_are_told() {
             &["no CTA barrier stands between this and the access that relies on it", "behind what hears of other CTAs"],
         ),
         ("x37", &["warp 0 executes this fence in front of the stores", "on the wrong side of the stores"]),
-        ("x38", &["warp 1 executes this fence before it has synchronised", "on the wrong side of the barrier"]),
-        ("x39", &["and warp 1 has not synchronised with it since", "on the wrong side of the barrier"]),
+        ("x38", &["warp 1 executes this fence before it has synchronised", "on the wrong side of it"]),
+        ("x39", &["and warp 1 has not synchronised with it since", "on the wrong side of it"]),
         ("x40", &["announce"]),
     ];
     let cases = cases();
