@@ -96,7 +96,7 @@ mod tests {
         for step in 0..20_000 {
             let any = |random: &mut Random, n: usize| random.next() as usize % n;
             let warp = &mut warps[any(&mut random, 5)];
-            let state = if random.next() % 3 == 0 { State::Meeting } else { State::Ready };
+            let state = if random.next().is_multiple_of(3) { State::Meeting } else { State::Ready };
             let new = fragment(random.next() % 8, state);
             match any(&mut random, 4) {
                 0 if warp.len() < 4 => warp.push(new),
