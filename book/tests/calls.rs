@@ -140,11 +140,18 @@ fn every_listing_is_shown() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// The texts of all files of a folder, and of those in it.
+fn all_texts(folder: &Path) -> String {
+    let entries = fs::read_dir(folder).expect("a folder of sources").flatten().map(|entry| entry.path());
+    entries
+        .map(|path| if path.is_dir() { all_texts(&path) } else { fs::read_to_string(path).expect("a source") })
+        .collect()
+}
+
 /// Calls that pages name as rustdoc does (`Scope::mma`) exist.
 #[test]
 fn every_call_exists() {
-    let sources = fs::read_dir(folder().join("../ptx/src")).expect("the builder's sources").flatten();
-    let builder: String = sources.map(|entry| fs::read_to_string(entry.path()).expect("a source")).collect();
+    let builder = all_texts(&folder().join("../ptx/src"));
     let (mut seen, mut wrong) = (0, Vec::new());
     for (page, text) in pages() {
         for name in text.split('`').skip(1).step_by(2) {

@@ -87,6 +87,8 @@ pub struct Depths {
     last: VecDeque<Pair>,
     /// MMAs of which it is known that their elements have another width than those that were loaded.
     of_other_width: Vec<u32>,
+    /// The same of another type.
+    of_other_type: Vec<u32>,
 }
 
 /// A box of 64 columns is multiplied in four steps, by several warps perhaps.
@@ -222,6 +224,10 @@ impl Cluster<'_> {
         if alike && (of_a == loaded || ![Format::F16, Format::Bf16].contains(&formats[0])) {
             return;
         }
+        if alike && self.depths.of_other_type.contains(&site) {
+            return;
+        }
+        self.depths.of_other_type.push(site);
         let mut diagnostic = self.problem(
             "type-mismatch",
             site,

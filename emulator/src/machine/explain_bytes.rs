@@ -184,8 +184,12 @@ impl Cluster<'_> {
             }
         }
         if before && traffic.own() > sum(&traffic.announced) && !traffic.announced.is_empty() {
+            let known =
+                |label: &Label| self.early_phases.iter().any(|(b, place, _)| *b == barrier && *place == label.place);
             let copies = traffic.brought.iter().map(|bytes| bytes.site).collect();
-            self.early_phases.extend(d.labels.first().map(|label| (barrier, label.place.clone(), copies)));
+            let first =
+                d.labels.first().filter(|label| !known(label)).map(|label| (barrier, label.place.clone(), copies));
+            self.early_phases.extend(first);
         }
         self.findings.add(d);
     }

@@ -13,19 +13,20 @@ fn in_global(space: Space) -> bool {
     matches!(space, Space::Global | Space::Generic)
 }
 
-fn tells(op: &Op) -> bool {
+/// How an access of a flag tells what came before it, or of what it hears: by itself, or with a fence beside it; `None`: not at all.
+fn tells(op: &Op) -> Option<bool> {
     match op {
-        Op::Store(store) => in_global(store.space) && store.sync.is_some(),
-        Op::Atomic(atomic) => in_global(atomic.space),
-        _ => false,
+        Op::Store(store) if in_global(store.space) => store.sync.map(|sync| sync.release),
+        Op::Atomic(atomic) if in_global(atomic.space) => Some(atomic.sync.release),
+        _ => None,
     }
 }
 
-fn hears(op: &Op) -> bool {
+fn hears(op: &Op) -> Option<bool> {
     match op {
-        Op::Load(load) => in_global(load.space) && load.sync.is_some(),
-        Op::Atomic(atomic) => in_global(atomic.space) && atomic.d.is_some(),
-        _ => false,
+        Op::Load(load) if in_global(load.space) => load.sync.map(|sync| sync.acquire),
+        Op::Atomic(atomic) if in_global(atomic.space) && atomic.d.is_some() => Some(atomic.sync.acquire),
+        _ => None,
     }
 }
 
@@ -38,12 +39,15 @@ impl Cluster<'_> {
             let over = |op: &Op| matches!(op, Op::Branch { target, .. } if *target as usize > at);
             code[at].facts.guarded || code[..at].iter().any(|inst| inst.facts.guarded && over(&inst.op))
         };
-        let by_some = |does: fn(&Op) -> bool| {
-            let flags = (0..code.len())
-                .filter(move |&at| does(&code[at].op) && ![first.site, second.site].contains(&code[at].site));
-            flags.filter(|&at| skipped(at)).collect::<Vec<usize>>()
+        let fences: Vec<usize> = (0..code.len()).filter(|&at| matches!(code[at].op, Op::Fence { .. })).collect();
+        let by_some = |does: fn(&Op) -> Option<bool>, fenced: &dyn Fn(usize) -> bool| {
+            let counts = |at: usize| does(&code[at].op).is_some_and(|alone| alone || fenced(at));
+            let others = (0..code.len()).filter(|&at| ![first.site, second.site].contains(&code[at].site));
+            others.filter(|&at| counts(at) && skipped(at)).collect::<Vec<usize>>()
         };
-        let (told, heard) = (by_some(tells), by_some(hears));
+        let straight = |from: usize, to: usize| self.leads_straight(code[from].site, code[to].site);
+        let told = by_some(tells, &|at| fences.iter().any(|&fence| straight(fence, at)));
+        let heard = by_some(hears, &|at| fences.iter().any(|&fence| straight(at, fence)));
         let one_warp = self.launch.block.iter().product::<u32>() <= 32;
         if one_warp || told.is_empty() || heard.is_empty() {
             return None;

@@ -32,7 +32,9 @@ impl Cluster<'_> {
         if let Some(cure) = self.told_at_home(&sides, writer, &told) {
             return Some(cure);
         }
-        let &(barrier, came) = told.first()?;
+        // A wait is for an mbarrier of the own CTA.
+        let home = self.warps[writer].cta;
+        let &(barrier, came) = told.iter().find(|(n, _)| self.barriers[*n as usize].cta == home)?;
         let name = self.barrier_name(barrier);
         let text = format!("{reader} arrives at {name} here, when it has read it; {who} never waits for that");
         Some(Cure {
@@ -98,8 +100,10 @@ impl Cluster<'_> {
             valid.filter_map(|n| Some((n, *self.barriers[n as usize].came.iter().find(behind)?))).collect();
         told.sort_by_key(|(_, came)| came.site.wrapping_sub(sides.reads.site));
         let waits = |w: usize, n: u32| self.warps[w].passed.iter().any(|passed| passed.barrier == n);
-        // Where the reader waits, too, it is told, and does not tell.
-        told.retain(|&(n, _)| !waits(sides.reader, n));
+        // Where the reader waits, too, it is told, and does not tell. Where others wait who bring nothing here, it tells of something else.
+        let brings = |w: usize| sides.writers.contains(&w) || self.copies.iter().any(|copy| copy.warp == w);
+        let for_others = |n: u32| (0..self.warps.len()).any(|w| waits(w, n) && !brings(w));
+        told.retain(|&(n, _)| !waits(sides.reader, n) && !for_others(n));
         let mut writers = sides.writers.iter().filter(|&&w| w != sides.reader);
         let writer = *writers.find(|&&w| !told.is_empty() && told.iter().all(|&(n, _)| !waits(w, n)))?;
         Some((writer, told))
@@ -122,8 +126,10 @@ impl Cluster<'_> {
     fn runs_ahead(&self, barrier: u32, copies: &[u32]) -> Option<(Label, String)> {
         let passes = |w: usize, n: u32| self.warps[w].passed.iter().any(|passed| passed.barrier == n);
         let came = self.barriers[barrier as usize].came.iter();
-        let issuers: Vec<usize> =
+        let mut issuers: Vec<usize> =
             came.filter(|came| came.bytes && copies.contains(&came.site)).map(|came| came.warp).collect();
+        issuers.sort_unstable();
+        issuers.dedup();
         let reads = |w: usize| passes(w, barrier) && !issuers.contains(&w);
         issuers.iter().find_map(|&w| {
             let told = (0..self.barriers.len() as u32).filter(|&n| {

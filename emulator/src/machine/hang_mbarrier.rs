@@ -249,7 +249,9 @@ impl Cluster<'_> {
         let mut sites = code.filter_map(|(at, inst)| match &inst.op {
             Op::AsyncArrive { address, counted: false } => {
                 let here = self.named(at, address) == Some(i64::from(b.offset));
-                (here && b.pending == b.expected && b.phase == 0).then_some(inst.site)
+                let alone = b.came.iter().any(|came| came.site == inst.site)
+                    && b.came.iter().all(|came| came.site == inst.site);
+                (here && alone && b.pending == b.expected && b.phase == 0).then_some(inst.site)
             }
             _ => None,
         });

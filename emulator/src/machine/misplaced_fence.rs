@@ -52,7 +52,7 @@ impl Cluster<'_> {
     fn is_behind_other_stores(&self, fence: u32, store: u32) -> bool {
         let stores = |op: &Op| match op {
             Op::Store(store) => !matches!(store.space, Space::Global | Space::Local),
-            Op::MatrixStore { .. } => true,
+            Op::MatrixStore { .. } | Op::BarrierInit { .. } => true,
             _ => false,
         };
         let mut others = self.kernel.code.iter().filter(|inst| inst.site != store && stores(&inst.op));
@@ -96,8 +96,8 @@ impl Cluster<'_> {
                 format!(
                     "{who} executes this fence before it has synchronised with who stores: it does not cover the stores"
                 ),
-                "Let every thread that stores execute fence.proxy.async.shared::cta after its stores, before the barrier; or who lets the asynchronous proxy \
-                 read, behind the barrier: this one stands on the wrong side of it.",
+                "Let every thread that stores execute fence.proxy.async.shared::cta after its stores, before the barrier: this one stands on the wrong \
+                 side of it.",
             ),
             Side::Unheard => (
                 format!("{who} executes this fence, and {reader} has not synchronised with it since"),

@@ -66,6 +66,17 @@ impl Cluster<'_> {
         for overtaken in std::mem::take(&mut b.overtaken) {
             let Overtaken { phase, site: wait, again, .. } = overtaken;
             let site = arrivals.last().copied().unwrap_or(wait);
+            let bytes = !brought.is_empty() && phase == last;
+            // In a loop it comes to the same round after round.
+            let same = |untold: &&mut Untold| {
+                let Untold { barrier: b, overtaken: o, arrival, bytes: by_bytes, .. } = **untold;
+                (b, arrival, by_bytes) == (barrier, site, bytes)
+                    && (o.site, o.warp, o.again, o.phase == 0) == (wait, overtaken.warp, again, phase == 0)
+            };
+            if let Some(known) = self.untold.iter_mut().find(same) {
+                known.diagnostic.count += 1;
+                continue;
+            }
             let title = match phase.checked_sub(1) {
                 Some(seen) => format!("{name} may complete phase {phase} before a wait has seen phase {seen}"),
                 None => format!("{name} may complete phase 0 before a wait that passes on a fresh mbarrier only"),
@@ -89,7 +100,6 @@ impl Cluster<'_> {
             }
             let made = format!("{name} is initialised for {} a phase", counted(expected, "arrival"));
             diagnostic.labels.push(self.label(init, made));
-            let bytes = !brought.is_empty() && phase == last;
             self.untold.push(Untold { diagnostic, barrier, overtaken, arrival: site, expected, bytes });
         }
     }

@@ -96,13 +96,17 @@ impl Phases {
         let late = |m: &Moved| m.bytes > 0 && !m.arrives && m.place.is_some() && !before_arrivals(m);
         let all = self.moved.iter().enumerate();
         let late = all.clone().filter(|(_, m)| late(m));
+        let many = self.moved.len() > 64;
         let early = |without: usize| {
+            if many {
+                return Early::Unknown;
+            }
             let there = |m: &Moved| m.arrives || before_arrivals(m);
             let due: i64 = self.moved.iter().filter(|m| there(m)).map(|m| m.bytes).sum();
             let open =
                 all.clone().filter(|&(n, m)| n != without && !there(m) && (m.behind >> without.min(63)) & 1 == 0);
             let open: SmallVec<[(usize, &Moved); MOST_OPEN]> = open.collect();
-            if self.moved.len() > 64 || open.len() > MOST_OPEN {
+            if open.len() > MOST_OPEN {
                 return Early::Unknown;
             }
             let possible = (0..1u32 << open.len()).any(|taken| {

@@ -439,3 +439,14 @@ fn an_announcement_beside_the_arrival_is_found_in_every_schedule() {
         assert!(report.findings.iter().any(announced), "seed {seed:?}: {}", super::case::told(&report.findings));
     }
 }
+
+/// A fence behind the initialisation of an mbarrier is meant for that, not for stores that have none.
+#[test]
+fn a_fence_behind_an_initialisation() {
+    let init = "@%p2 mbarrier.init.shared::cta.b64 [bar_a], 1;\nfence.proxy.async.shared::cta;";
+    let report = run(Small(1, 64, FENCED), &[("@pf", ""), ("@early", init)], |_| {}, 400_000);
+    let said: Vec<&str> = report.findings.iter().map(|d| &d.help[..]).collect();
+    let advice =
+        "Let every thread that stores execute fence.proxy.async.shared::cta after its stores, before the barrier.";
+    assert_eq!(said, [advice], "{}", super::case::told(&report.findings));
+}
