@@ -1,7 +1,8 @@
 //! What one `tcgen05.mma` or `wgmma.mma_async` computes.
 
 use crate::machine::batch::with_factors;
-use crate::machine::product::{Product, Strip};
+use crate::machine::product::Product;
+use crate::machine::strip::Strip;
 use crate::machine::{simd, tiles};
 
 /// How the tensor core's arithmetic is computed.

@@ -2,10 +2,9 @@
 //! [`Numerics::Exact`](crate::Numerics::Exact). [`one`] is the rule as it stands there; [`strip`] does the same for many
 //! columns at once, and hands `one` what does not fit its shortcuts.
 
-use super::product::{
-    Blocks, Factors, Line, Pair, Panel, Strip, d_values, read_cells, round_f16, rows_of, write_cells,
-};
+use super::product::{Factors, Line, Pair, Panel, d_values, read_cells, round_f16, rows_of, write_cells};
 use super::simd::{Lanes, PAIR, WIDTH};
+use super::strip::{Blocks, Strip};
 use crate::numerics::MmaStep;
 use smallvec::SmallVec;
 

@@ -5,9 +5,10 @@ use super::exact_kinds::{self, Precision};
 use super::formats::Format;
 use super::instruction_descriptor::{Accumulator, InstructionDescriptor};
 use super::operand::bytes;
-use super::product::{Factors, Line, Strip, fast};
+use super::product::{Factors, Line, fast};
 use super::scale_factors::ScaleFactors;
 use super::simd::{Lanes, WIDTH, Work};
+use super::strip::Strip;
 use crate::numerics::{MmaStep, Numerics};
 use crate::program::kind::Kind;
 

@@ -131,6 +131,7 @@ mod started;
 mod state;
 mod statements;
 mod step;
+pub(crate) mod strip;
 mod sync;
 pub(crate) mod tensor;
 mod tensor_alloc;

@@ -1,8 +1,9 @@
 //! Operands of MMAs that are made ready for the loops over FP32 when they are read: what was read is still in the first-level cache then.
 
 use super::operand::Operand;
-use super::product::{Pair, Panel, Strip, fill_half, fill_panel};
+use super::product::{Pair, Panel, fill_half, fill_panel};
 use super::simd::{self, Lanes, WIDTH, Work};
+use super::strip::Strip;
 use crate::numerics::MmaStep;
 
 /// Panels that are left free in front, at most. Steps that are multiplied together begin in different sets of the first-level cache so.

@@ -8,8 +8,9 @@
 //! products, and whatever sums of them, are multiples of 2^-100, and none is infinite. With a D up to 2^-101 a sum is D or
 //! at least 2^-101; with a larger D, it is a multiple of 2^-124. So only a D that is subnormal before needs care.
 
-use super::product::{Line, Product, Strip, d_bits, d_values, fast, nth, read_cells, turned, values, write_cells};
+use super::product::{Line, Product, d_bits, d_values, fast, nth, read_cells, turned, values, write_cells};
 use super::simd::{Lanes, Tiles, WIDTH, flat_mut};
+use super::strip::Strip;
 use crate::numerics::{MmaStep, Numerics};
 use std::ops::Range;
 

@@ -7,10 +7,10 @@
 use super::batch::with_factors;
 use super::cluster::{Cluster, Stop};
 use super::exact_kinds::Precision;
-use super::product::Strip;
 use super::registers::Registers;
 use super::scale_factors::ScaleFactors;
 use super::state::At;
+use super::strip::Strip;
 use super::{kinds, simd};
 use crate::numerics::{MmaStep, Numerics};
 use crate::program::kind::{Accumulator, Format, Kind, Types};

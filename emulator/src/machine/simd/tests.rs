@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::machine::exact::tests::{Random, trouble};
-use crate::machine::product::{Factors, Product, Strip};
+use crate::machine::product::{Factors, Product};
+use crate::machine::strip::Strip;
 use crate::numerics::{MmaStep, Numerics};
 
 /// Whatever vectors this CPU has, the results are those of the arrays: in blocks of each size that vectors ask for, where rows are left out,
