@@ -34,6 +34,10 @@ impl Cluster<'_> {
     /// Between an access and the flag that some of the threads set behind it, or between such a flag's reader and the access that relies on it, a way leads
     /// that passes no CTA barrier.
     pub fn cure_of_a_lonely_flag(&self, first: Stamp, second: Stamp) -> Option<Cure> {
+        let one_warp = self.launch.block.iter().product::<u32>() <= 32;
+        if one_warp {
+            return None;
+        }
         let code = &self.kernel.code;
         let skipped = |at: usize| {
             let over = |op: &Op| matches!(op, Op::Branch { target, .. } if *target as usize > at);
@@ -43,13 +47,12 @@ impl Cluster<'_> {
         let by_some = |does: fn(&Op) -> Option<bool>, fenced: &dyn Fn(usize) -> bool| {
             let counts = |at: usize| does(&code[at].op).is_some_and(|alone| alone || fenced(at));
             let others = (0..code.len()).filter(|&at| ![first.site, second.site].contains(&code[at].site));
-            others.filter(|&at| counts(at) && skipped(at)).collect::<Vec<usize>>()
+            others.filter(|&at| skipped(at) && counts(at)).collect::<Vec<usize>>()
         };
         let straight = |from: usize, to: usize| self.leads_straight(code[from].site, code[to].site);
         let told = by_some(tells, &|at| fences.iter().any(|&fence| straight(fence, at)));
         let heard = by_some(hears, &|at| fences.iter().any(|&fence| straight(at, fence)));
-        let one_warp = self.launch.block.iter().product::<u32>() <= 32;
-        if one_warp || told.is_empty() || heard.is_empty() {
+        if told.is_empty() || heard.is_empty() {
             return None;
         }
         let way = |from: usize, to: &dyn Fn(usize) -> bool| {

@@ -23,21 +23,14 @@ impl<'a> Strip<'a> {
         2 * self.pairs()
     }
 
-    /// Rows side by side in a panel of A, R at a time, and all others.
+    /// Rows side by side in a panel of A, R at a time, and all others. R divides [`WIDTH`].
     #[inline(always)]
     pub fn blocks<const R: usize>(&self) -> Blocks<'a, R> {
         let mut blocks = Blocks { whole: SmallVec::new(), rest: SmallVec::new() };
-        let mut rows = self.rows;
-        while let Some((row, others)) = rows.split_first() {
-            match aligned::<R>(rows) {
-                Some((block, behind)) if row.0.is_multiple_of(R) => {
-                    blocks.whole.push(block);
-                    rows = behind;
-                }
-                _ => {
-                    blocks.rest.push(row);
-                    rows = others;
-                }
+        for part in self.parts::<R, R>() {
+            match part {
+                Part::Long(rows) | Part::Short(rows) => blocks.whole.push(rows),
+                Part::One([row]) => blocks.rest.push(row),
             }
         }
         blocks

@@ -420,3 +420,14 @@ pub fn says(found: &Diagnostic, parts: &[&str]) {
     let all = told(std::slice::from_ref(found));
     parts.iter().for_each(|part| assert!(all.contains(part), "`{part}` is not in\n{all}"));
 }
+
+/// That the first finding of each case, by its row, says all of this. No case and no row is left out.
+pub fn all_say(cases: &[Case], said: &[(&str, &[&str])]) {
+    assert_eq!(
+        cases.iter().map(|case| case.row).collect::<Vec<_>>(),
+        said.iter().map(|said| said.0).collect::<Vec<_>>()
+    );
+    for (case, (_, parts)) in cases.iter().zip(said) {
+        says(&first(case.base, &case.edits, case.launch), parts);
+    }
+}

@@ -1,7 +1,7 @@
 //! Kernels that nobody had tried: where bytes are announced, what a wait for groups leaves, locks and flags between CTAs, arrivals that come too
 //! early. What is wrong in them was missed, or told by another cause.
 
-use super::case::{Base, Case, Expect, first, says};
+use super::case::{Base, Case, Expect, all_say};
 use super::untried::of;
 use Base::{Grid, Small};
 use Expect::Finds;
@@ -399,14 +399,7 @@ fn what_they_are_told() {
         ("x11", &["let the barrier count all of their 128 threads"]),
         ("x12", &["warp 1 arrives at `bar_b` here, before it reads", "behind this read"]),
     ];
-    let cases = cases();
-    assert_eq!(
-        cases.iter().map(|case| case.row).collect::<Vec<_>>(),
-        SAID.iter().map(|said| said.0).collect::<Vec<_>>()
-    );
-    for (case, (_, parts)) in cases.iter().zip(SAID) {
-        says(&first(case.base, &case.edits, case.launch), parts);
-    }
+    all_say(&cases(), SAID);
 }
 
 /// What a lock keeps apart is no place that two CTAs should not both write; and what a flag at a narrow scope should have told of is told so, too.

@@ -1,6 +1,6 @@
 //! More that nobody had tried: what goes to the wrong CTA of a pair, and what another thread than the right one does.
 
-use super::case::{Base, Case, Expect, first, says};
+use super::case::{Base, Case, Expect, all_say, says};
 use super::tried_more_kernels::A_IN_TENSOR_MEMORY;
 use super::untried::of;
 use Base::{Ring, Small};
@@ -248,14 +248,7 @@ fn what_they_are_told() {
         ("x20", &["wait for `bar_a` first"]),
         ("x21", &["B has 64 rows, and begins in row 1 of a box of 64", "Let B begin in the first row of its box"]),
     ];
-    let cases = cases();
-    assert_eq!(
-        cases.iter().map(|case| case.row).collect::<Vec<_>>(),
-        SAID.iter().map(|said| said.0).collect::<Vec<_>>()
-    );
-    for (case, (_, parts)) in cases.iter().zip(SAID) {
-        says(&first(case.base, &case.edits, case.launch), parts);
-    }
+    all_say(&cases(), SAID);
 }
 
 /// Stores of threads have no `.cta_group`: that a CTA gets nothing is a matter of addresses.

@@ -1,7 +1,7 @@
 //! Buffers that are used in rounds, and what says that they are written, read, or free: told to the wrong one, too early, or to nobody who waits. What is
 //! wrong in them was found, and another cause was told.
 
-use super::case::{Base, Case, Expect, edited, first, run, says};
+use super::case::{Base, Case, Expect, all_say, edited, run, says};
 use super::hunted::{ANNOUNCED_APART, SCHEDULED};
 use super::hunted_more::MULTICAST;
 use super::untried::of;
@@ -409,14 +409,7 @@ fn what_they_are_told() {
         ("x39", &["and warp 1 has not synchronised with it since", "on the wrong side of it"]),
         ("x40", &["announce"]),
     ];
-    let cases = cases();
-    assert_eq!(
-        cases.iter().map(|case| case.row).collect::<Vec<_>>(),
-        SAID.iter().map(|said| said.0).collect::<Vec<_>>()
-    );
-    for (case, (_, parts)) in cases.iter().zip(SAID) {
-        says(&first(case.base, &case.edits, case.launch), parts);
-    }
+    all_say(&cases(), SAID);
 }
 
 /// The thread that copies may fence for all that it has heard of: behind the barrier (PTX ISA 8.9.5, 9.7.13.4).
