@@ -84,7 +84,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("operand-not-ready", "an MMA may read an operand before it was stored"),
     (
         "operand-overlap",
-        "elements of an MMA's operand lie in the same bytes (a note if its rows are repeated or are windows), or an operand lies in its accumulator",
+        "elements of an MMA's operand lie in the same bytes (a note if its rows are repeated, also by the two CTAs of a pair, or are windows), or an operand lies in its accumulator",
     ),
     ("operand-overwritten", "an operand is overwritten while an MMA may still be reading it"),
     ("out-of-bounds", "an access outside of every allocation"),

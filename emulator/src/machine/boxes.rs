@@ -157,6 +157,40 @@ impl Cluster<'_> {
         })
     }
 
+    /// Each CTA of a pair brings half of A's rows, and half of B's columns: they should not be the same. A note, since it breaks no rule.
+    pub fn check_halves(&mut self, group: &[usize], laid: Laid) {
+        let &[one, other] = group else { return };
+        let Laid { name, d, rows, mn_major, site } = laid;
+        let at = d.chunk(0, 0, mn_major);
+        let tile = |cta: usize| self.ctas[cta].loaded.tile(at).filter(|tile| tile.swizzle == d.mode());
+        let (Some(here), Some(there)) = (tile(one), tile(other)) else { return };
+        let same = here.origin.is_some() && here.origin == there.origin && here.place(at) == there.place(at);
+        if !same || !self.options.judges() {
+            return;
+        }
+        let (what, sites) = (if name == "A" { "rows" } else { "columns" }, [here.site, there.site]);
+        let mut diagnostic = self.problem(
+            "operand-overlap",
+            site,
+            format!("both CTAs of the pair hold the same {rows} rows of {name}, so that half of D's {what} are those of the other half"),
+            "An MMA with cta_group::2 takes one half of A's rows and one half of B's from each CTA of the pair (PTX ISA 9.7.16.5).",
+            "Let the row coordinate of the copy depend on the CTA's rank in the pair: each CTA loads the half that the other one does not."
+                .into(),
+        );
+        diagnostic.severity = Severity::Note;
+        diagnostic.labels[0].text = "multiplied here".into();
+        let whose = |cta: usize| format!("loaded here to CTA {cta}");
+        if sites[0] == sites[1] {
+            diagnostic.labels.push(
+                self.label(sites[0], format!("loaded here to CTAs {one} and {other}, with the same coordinates")),
+            );
+        } else {
+            let labels = [(sites[0], one), (sites[1], other)].map(|(site, cta)| self.label(site, whose(cta)));
+            diagnostic.labels.extend(labels);
+        }
+        self.findings.add(diagnostic);
+    }
+
     /// Elements of an operand lie in the same bytes.
     fn overlaps(&mut self, cta: usize, laid: Laid) {
         let Some((first, second, same_part)) = laid.overlap() else { return };

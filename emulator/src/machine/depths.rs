@@ -12,11 +12,13 @@ use crate::tensor_map::{Element, TensorMap};
 use std::collections::{BTreeSet, VecDeque};
 
 /// Where in its tensor a box of two dimensions begins, and how large the tensor is. Dimension 0 is the innermost.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Origin {
     pub element: Element,
     pub at: [i64; 2],
     pub sizes: [u64; 2],
+    /// Where the tensor lies.
+    pub address: u64,
 }
 
 /// An MMA with both operands in shared memory.
@@ -53,7 +55,7 @@ impl Origin {
         let ([inner, outer], [width, height]) = (coordinates, map.dims.as_slice()) else { return None };
         let plain = map.element.padded().is_none() && (0..2).all(|d| map.element_stride(d) == 1);
         let at = [*inner, *outer].map(i64::from);
-        plain.then_some(Origin { element: map.element, at, sizes: [*width, *height] })
+        plain.then_some(Origin { element: map.element, at, sizes: [*width, *height], address: map.address })
     }
 }
 

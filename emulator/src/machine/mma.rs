@@ -184,6 +184,7 @@ impl Cluster<'_> {
                 self.warps[w].views = views;
                 self.check_layout(c, Laid { name: which, d, rows, mn_major, site }, &footprint, base);
             }
+            self.check_halves(group, Laid { name: which, d, rows, mn_major, site });
         }
         // What tells the accumulator from others.
         let sum = first_lane << 16 | column;
