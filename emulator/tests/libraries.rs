@@ -120,6 +120,7 @@ const KNOWN: &[&str] = &[
     "cta-not-started",
     "tensor-freed-in-use",
     "tensor-lane-quarter",
+    "race-global",
     "remote-use-outlives-cta",
 ];
 
