@@ -221,7 +221,7 @@ impl Cluster<'_> {
                     "Let all four warps of the warpgroup execute the same wgmmas, equally often.".into(),
                 )
             }
-            State::Registers(lacks) => self.stuck_registers(root.warp, root.site, *lacks),
+            State::Registers(lacks) => self.stuck_registers(blocked, root, *lacks),
             State::CtaBarrier(id) => self.stuck_cta_barrier(root, *id),
             State::Ready if self.endless(root.warp).is_some() => {
                 let looks = self.endless(root.warp).is_some_and(|(_, looks)| looks);

@@ -239,7 +239,8 @@ impl Cluster<'_> {
     }
 
     /// A hang: nobody gives back what this warp asks for.
-    pub fn stuck_registers(&self, w: usize, site: u32, lacks: u32) -> Diagnostic {
+    pub fn stuck_registers(&self, blocked: &[Blocked], waiter: &Blocked, lacks: u32) -> Diagnostic {
+        let (w, site) = (waiter.warp, waiter.site);
         let warp = &self.warps[w];
         let spare = self.ctas[warp.cta].spare_registers;
         let title = format!(
@@ -256,9 +257,50 @@ impl Cluster<'_> {
         d.rule = "setmaxnreg.inc waits until the CTA's pool has enough registers, and only setmaxnreg.dec of its other warps fills it \
                   (PTX ISA, setmaxnreg)."
             .into();
+        if let Some((label, help)) = self.gives_none(warp.cta).or_else(|| self.gives_later(blocked, waiter)) {
+            d.labels.push(label);
+            d.help = help;
+        }
         d.labels
             .extend(self.pool_account(warp.cta).into_iter().filter(|label| label.place.line != self.place(site).line));
         d
+    }
+
+    /// Some warps of a warpgroup have given registers back, and others have not.
+    fn gives_none(&self, c: usize) -> Option<(Label, String)> {
+        self.warps.chunk_by(|a, b| a.cta == b.cta && a.index / WARPS == b.index / WARPS).find_map(|group| {
+            let gives = |warp: &Warp| warp.register_counts.first().copied().filter(|it| !it.more);
+            let given = group.iter().filter(|warp| warp.cta == c).find_map(gives)?;
+            let others: Vec<u32> =
+                group.iter().filter(|warp| warp.register_counts.is_empty()).map(|warp| warp.index).collect();
+            let (first, last) = (group.first()?.index, group.last()?.index);
+            let does = if others.len() == 1 { "does" } else { "do" };
+            let text = format!("{} of this warpgroup {does} not execute it", these_warps(&others));
+            let help = format!("Let all warps of the warpgroup, {first} to {last}, execute this setmaxnreg.dec.");
+            (!others.is_empty()).then(|| (self.label(given.site, text), help))
+        })
+    }
+
+    /// A warp that stands at a barrier of the CTA would give registers back behind it.
+    fn gives_later(&self, blocked: &[Blocked], waiter: &Blocked) -> Option<(Label, String)> {
+        let gives = |inst: &&Inst| matches!(inst.op, Op::SetRegisters { more: false, .. });
+        let sites: Vec<u32> = self.kernel.code.iter().filter(gives).map(|inst| inst.site).collect();
+        let stands = |other: &&Blocked| {
+            matches!(other.state, State::CtaBarrier(_))
+                && self.warps[other.warp].cta == self.warps[waiter.warp].cta
+                && self.warps[other.warp].register_counts.is_empty()
+        };
+        let (other, site) = blocked.iter().filter(stands).find_map(|other| {
+            let near = |&site: &u32| self.leads_to(other, &[site]);
+            Some((other, sites.iter().copied().filter(|site| near(site).is_some()).min_by_key(near)?))
+        })?;
+        let State::CtaBarrier(id) = other.state else { return None };
+        let (who, takes) = (self.warp_name(other.warp), self.warp_name(waiter.warp));
+        let text = format!("{who} would give registers back here, behind CTA barrier {id}");
+        let help = format!(
+            "Let setmaxnreg.dec stand in front of CTA barrier {id}: {takes} comes there only when it has got its registers."
+        );
+        Some((self.label(site, text), help))
     }
 
     /// Which statements have filled the pool of a CTA, and which have emptied it: one of these numbers is wrong where the pool has too few.
