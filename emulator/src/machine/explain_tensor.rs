@@ -19,6 +19,7 @@ pub const FREE_RULE: &str = "Freed columns may go to another CTA at once, so eve
                              ordered before the tcgen05.dealloc (PTX ISA 9.7.16.6, 9.7.16.7.1).";
 pub const FREE_HELP: &str =
     "Let every warp pass tcgen05.wait::ld and then a CTA barrier (bar.sync 0) before one warp frees it.";
+const FREE_BEHIND_WORK_HELP: &str = "Let the thread that issued it commit it (tcgen05.commit), and let the warp that frees wait for the mbarrier, or for a barrier with who has.";
 const FREE_IN_PAIR_HELP: &str = "Let every warp of the cluster pass tcgen05.wait::ld and then a barrier of the cluster \
                                  (barrier.cluster.arrive and .wait) before one warp frees it.";
 
@@ -141,9 +142,9 @@ impl Cluster<'_> {
         if race.frees {
             let (what, help) = match self.kind(first) {
                 Some(ActorKind::Mmas { .. }) if self.is_tensor_copy(first.site) => {
-                    ("a tcgen05.cp may still be writing it", FREE_HELP.into())
+                    ("a tcgen05.cp may still be writing it", FREE_BEHIND_WORK_HELP.into())
                 }
-                Some(ActorKind::Mmas { .. }) => ("an MMA may still be writing it", FREE_HELP.into()),
+                Some(ActorKind::Mmas { .. }) => ("an MMA may still be writing it", FREE_BEHIND_WORK_HELP.into()),
                 Some(ActorKind::TensorStores(_)) => {
                     ("a tcgen05.st may still be writing it", FREE_HELP.replace("wait::ld", "wait::st"))
                 }

@@ -213,6 +213,15 @@ impl Cluster<'_> {
                  columns: freeing a part is not modelled.",
                 "Pass the address and column count of the allocation.".into(),
             );
+            // It was one that somebody has freed: a warp of the CTA does for all.
+            if self.ctas[c].tensor.held().is_empty()
+                && let Some(freed) = self.ctas[c].tensor.freed(address & 0xffff)
+            {
+                diagnostic.labels.push(self.label(freed, "freed here before"));
+                diagnostic.help =
+                    "Free each allocation once: let one warp of the CTA execute this tcgen05.dealloc, and no other."
+                        .into();
+            }
             for a in self.ctas[c].tensor.held() {
                 diagnostic.labels.push(self.label(a.site, format!("held: {} columns at {:#x}", a.columns, a.column)));
             }
