@@ -45,11 +45,16 @@ impl Cluster<'_> {
             let at = if brought > 0 { 0 } else { d.labels.len() };
             d.labels.insert(at, self.label(site, text));
             let there = &self.barriers[other as usize];
-            d.help = match there.offset == b.offset && there.cta != b.cta && self.is_multicast_load(site) {
-                true => {
+            let twin = there.offset == b.offset && there.cta != b.cta;
+            d.help = match twin {
+                true if self.is_request(site) => format!(
+                    "Let the request have .multicast::cluster::all: without, its response comes to the CTA that asks alone, and not to CTA {}.",
+                    b.cta
+                ),
+                true if self.is_multicast_load(site) => {
                     format!("Let the CTA mask of this multicast name CTA {}, too: its bit {} is not set.", b.cta, b.cta)
                 }
-                false => format!("Let the copy tell {name}: its bytes are announced there."),
+                _ => format!("Let the copy tell {name}: its bytes are announced there."),
             };
         } else if let Some((site, what)) = self.leaves_bytes(b).or_else(|| comes_too_often(&b.traffic)) {
             let place = self.place(site);
@@ -140,8 +145,25 @@ impl Cluster<'_> {
         })
     }
 
+    /// What brings bytes here brings them to other CTAs, too, and there they are announced.
+    fn is_announced_elsewhere(&self, b: &Mbarrier) -> bool {
+        let announced = |b: &Mbarrier| b.traffic.announced.iter().chain(&b.traffic_before.announced).next().is_some();
+        b.traffic.brought.iter().all(|copy| self.is_multicast_load(copy.site))
+            && self.at_offset(b).any(|twin| twin.cta != b.cta && announced(twin))
+    }
+
+    /// It asks for a cluster to take over.
+    fn is_request(&self, site: u32) -> bool {
+        self.kernel.code.iter().any(|inst| inst.site == site && matches!(inst.op, Op::TryCancel { .. }))
+    }
+
+    /// A load, or a request, of which all CTAs of a mask, or of the cluster, get the bytes.
     fn is_multicast_load(&self, site: u32) -> bool {
-        let multicast = |op: &Op| matches!(op, Op::Tma(op) if op.targets.is_some());
+        let multicast = |op: &Op| match op {
+            Op::Tma(op) => op.targets.is_some(),
+            Op::TryCancel { all, .. } => *all,
+            _ => false,
+        };
         self.kernel.code.iter().any(|inst| inst.site == site && multicast(&inst.op))
     }
 
@@ -220,6 +242,11 @@ impl Cluster<'_> {
         let (announced, own) = (sum(&traffic.announced), traffic.own());
         match traffic.announced.as_slice() {
             _ if own == 0 => "Issue the copies that bring the bytes, or announce none.".into(),
+            [] if self.is_announced_elsewhere(b) => format!(
+                "Announce {own} bytes in CTA {}, too: what goes to several CTAs counts at the mbarrier of each (mbarrier.arrive.expect_tx by a thread of \
+                 that CTA, or at the address that mapa gives for it).",
+                b.cta
+            ),
             [] => format!(
                 "Let the thread that issues the copies announce their {own} bytes in its arrival: mbarrier.arrive.expect_tx with {own} as \
                  its count of bytes."

@@ -2,6 +2,7 @@
 
 use super::cluster::Cluster;
 use super::explain_bytes::ANNOUNCE;
+use super::findings::AGAIN;
 use super::mbarrier::sum;
 use super::state::{ActorKind, Race};
 use super::warp::Passed;
@@ -84,7 +85,7 @@ impl Cluster<'_> {
             && let (Some(one), Some(other)) = (self.cta_of(first), self.cta_of(second))
             && one == other
         {
-            return cure(TWICE_RULE, "Let one thread of the CTA issue it: choose a warp before elect.sync.".into());
+            return Some(self.cure_of_two_stores(first, second));
         }
         if first.actor == second.actor && first.cluster == second.cluster {
             match self.kind(first) {
@@ -99,7 +100,8 @@ impl Cluster<'_> {
         };
         match (self.kind(first)?, self.kind(second)) {
             (Mbarrier, _) => {
-                Some(self.cure_of_a_missing_wait(race).unwrap_or_else(|| self.cure_of_load(first, second, &race.passed)))
+                let told = self.cure_of_a_missing_wait(race).or_else(|| self.cure_of_a_reader_not_counted(race));
+                Some(told.unwrap_or_else(|| self.cure_of_load(first, second, &race.passed)))
             }
             (_, Some(Mbarrier)) if self.meant_the_load(race) => Some(self.cure_of_load(second, first, &[])),
             (BulkReads { .. }, Some(ActorKind::Warp(_)))
@@ -141,7 +143,7 @@ impl Cluster<'_> {
                     ),
                 )
             }
-            (_, Some(Mbarrier)) if race.conflict.second_writes => self.cure_of_an_arrival_before(race).or_else(|| self.cure_of_a_missing_wait(race)).or_else(|| cure(
+            (_, Some(Mbarrier)) if race.conflict.second_writes => self.cure_of_an_arrival_before(race).or_else(|| self.cure_of_a_missing_wait(race)).or_else(|| self.cure_of_a_reader_not_counted(race)).or_else(|| cure(
                 BEFORE_RULE,
                 "Let all who use {} say that it is free, by an mbarrier.arrive each (or a CTA barrier), and let the thread that issues \
                  the copy wait for that first."
@@ -166,6 +168,29 @@ impl Cluster<'_> {
                 "Put a CTA barrier (bar.sync) between the accesses before and the cp.async that overwrites {}.".into(),
             )),
             _ => None,
+        }
+    }
+
+    /// Two threads of a CTA store to the same place by one statement: one of them is enough, unless each takes bytes of its own there.
+    fn cure_of_two_stores(&self, first: Stamp, second: Stamp) -> Cure {
+        let from = |stamp: Stamp| {
+            let warp = self.issuer(stamp)?;
+            let copy = self.copies.iter().find(|copy| copy.site == stamp.site && copy.warp == warp)?;
+            Some((warp, copy.shared.first()?.offset))
+        };
+        match (from(first), from(second)) {
+            (Some((one, a)), Some((other, b))) if a != b => {
+                let (at, from) = (self.shared_name(a), self.shared_name(b));
+                let (one, other) = (self.warp_name(one), self.warp_name(other));
+                let text = match at == from {
+                    true => format!("{one} and {other} copy two parts of {at} to one place"),
+                    false => format!("{one} copies {at}, {other} copies {from}, to one place"),
+                };
+                let labels = vec![self.label(first.site, text)];
+                let help = "Give each warp a destination of its own: check how the address, or the coordinates, depend on the warp.";
+                Cure { labels, ..Cure::new(super::explain::GLOBAL_RULE, help) }
+            }
+            _ => Cure::new(TWICE_RULE, "Let one thread of the CTA issue it: choose a warp before elect.sync."),
         }
     }
 
@@ -270,8 +295,12 @@ impl Cluster<'_> {
         if let Some(Passed { site, parity: waited, phase: seen, again, .. }) = passed
             && seen.is_none_or(|seen| seen < phase)
         {
-            let (b, brought) =
-                (&self.barriers[barrier as usize], sum(&self.barriers[barrier as usize].traffic.brought));
+            let b = &self.barriers[barrier as usize];
+            // A response may still be on its way where the run stops.
+            let brought = match self.kernel.code.iter().find(|inst| inst.site == load.site).map(|inst| &inst.op) {
+                Some(Op::TryCancel { .. }) => sum(&b.traffic.brought).max(16),
+                _ => sum(&b.traffic.brought),
+            };
             if let Some(seen) = seen
                 && b.phase == phase
                 && brought > 0
@@ -312,7 +341,7 @@ impl Cluster<'_> {
             // In a loop: neither the stage nor the parity has gone on.
             let (before, help) = match again {
                 true => (
-                    " a second time",
+                    AGAIN,
                     format!(
                         "Let the mbarrier and the parity of this wait go on from round to round: {who} has seen this phase of {name} before, and \
                          the copy's bytes complete phase {phase}, which has parity {parity}."

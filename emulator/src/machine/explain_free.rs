@@ -3,6 +3,7 @@
 use super::cluster::Cluster;
 use super::explain_copy::Cure;
 use super::mbarrier::Came;
+use super::names::counted;
 use super::state::{ActorKind, Race, RaceMemory};
 use crate::diagnostic::Label;
 use crate::order::Stamp;
@@ -49,6 +50,58 @@ impl Cluster<'_> {
         })
     }
 
+    /// A warp that writes, or has it written, waits until the buffer is free, and not for this reader: it arrives nowhere while others do, or the mbarrier
+    /// is complete with the arrival of one of them.
+    pub fn cure_of_a_reader_not_counted(&self, race: &Race) -> Option<Cure> {
+        let sides = self.sides(race)?;
+        let reader = sides.reader;
+        // It has waited as it should, for each phase once: else the wait is wrong.
+        let waited = |w: usize, n: u32| {
+            let mut passed = self.warps[w].passed.iter();
+            passed.any(|p| p.barrier == n && p.phase.is_some() && p.fresh && !p.again && !p.lost)
+        };
+        let writers = || sides.writers.iter().copied().filter(|&w| w != reader);
+        let tells = |w: usize, n: u32| self.barriers[n as usize].came.iter().any(|came| came.warp == w);
+        let all = || (0..self.barriers.len() as u32).filter(|&n| self.barriers[n as usize].valid);
+        let told = |w: usize, of: usize| all().find(|&n| waited(w, n) && tells(of, n));
+        writers().find_map(|writer| {
+            let data = told(reader, writer)?;
+            // Others that are told of the same data, or the reader itself, arrive where the writer waits.
+            let free = all().find(|&n| {
+                let b = &self.barriers[n as usize];
+                let words = || b.came.iter().filter(|came| !came.bytes && !self.is_commit(came.site));
+                n != data && self.warps[writer].passed.iter().any(|p| p.barrier == n) && words().any(|came| came.warp == reader || waited(came.warp, data))
+            })?;
+            let b = &self.barriers[free as usize];
+            let (name, who) = (self.barrier_name(free), self.warp_name(reader));
+            let words = || b.came.iter().filter(|came| !came.bytes && !self.is_commit(came.site));
+            let init = self.label(
+                b.init.site,
+                format!("{name} is initialised for {} a phase", counted(b.expected, "arrival")),
+            );
+            if words().all(|came| came.warp != reader) {
+                let other = words().find(|came| waited(came.warp, data))?;
+                let text = format!(
+                    "{} arrives at {name} here, for which {} waits; {who} never does",
+                    self.warp_name(other.warp),
+                    self.warp_name(writer)
+                );
+                let help = format!("Let {who} arrive at {name}, too, behind its access, and initialise it for as many arrivals as there are readers.");
+                return Some(Cure { labels: vec![self.label(other.site, text), init], ..Cure::new(RULE, help) });
+            }
+            let arrivers = self.warps_that_arrive(b);
+            if arrivers <= b.expected {
+                return None;
+            }
+            let help = format!(
+                "Initialise {name} for as many arrivals as there are readers, and let each arrive in every round: {arrivers} warps arrive at it, and it \
+                 counts {}.",
+                b.expected
+            );
+            Some(Cure { labels: vec![init], ..Cure::new(RULE, help) })
+        })
+    }
+
     /// The same of a warp of another CTA, which waits for the mbarrier of that name in its own.
     pub fn cure_of_word_at_home(&self, race: &Race) -> Option<Cure> {
         let sides = self.sides(race)?;
@@ -82,7 +135,8 @@ impl Cluster<'_> {
             let mut to = copy.shared.iter();
             copy.site == site && to.any(|to| to.cta == cta && (to.offset..to.offset + copy.extent).contains(&byte))
         };
-        let mut warps: Vec<usize> = self.copies.iter().filter(there).map(|copy| copy.warp).collect();
+        let copies = self.copies.iter().filter(there).map(|copy| copy.warp);
+        let mut warps: Vec<usize> = copies.chain(self.askers(site, cta, byte)).collect();
         warps.sort_unstable();
         warps.dedup();
         warps
@@ -101,7 +155,11 @@ impl Cluster<'_> {
         told.sort_by_key(|(_, came)| came.site.wrapping_sub(sides.reads.site));
         let waits = |w: usize, n: u32| self.warps[w].passed.iter().any(|passed| passed.barrier == n);
         // Where the reader waits, too, it is told, and does not tell. Where others wait who bring nothing here, it tells of something else.
-        let brings = |w: usize| sides.writers.contains(&w) || self.copies.iter().any(|copy| copy.warp == w);
+        let brings = |w: usize| {
+            sides.writers.contains(&w)
+                || self.copies.iter().any(|copy| copy.warp == w)
+                || self.responses.iter().any(|response| response.warp == w)
+        };
         let for_others = |n: u32| (0..self.warps.len()).any(|w| waits(w, n) && !brings(w));
         told.retain(|&(n, _)| !waits(sides.reader, n) && !for_others(n));
         let mut writers = sides.writers.iter().filter(|&&w| w != sides.reader);

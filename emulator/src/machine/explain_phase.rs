@@ -3,6 +3,7 @@
 
 use super::cluster::Cluster;
 use super::drafts::Draft;
+use super::findings::AGAIN;
 use super::names::counted;
 use super::state::{ActorKind, Commit, Heard, Race};
 use super::warp::Passed;
@@ -173,7 +174,7 @@ impl Cluster<'_> {
             Some(seen) => format!("passed on phase {seen}"),
             None => "passed at once, on a fresh mbarrier".to_string(),
         };
-        let before = if passed.again { " a second time" } else { "" };
+        let before = if passed.again { AGAIN } else { "" };
         let label = self.label(passed.site, format!("this wait for parity {} of {name} {on}{before}", passed.parity));
         let help = match passed.again {
             // In a loop, one parity is right for every second round at most.

@@ -54,6 +54,9 @@ const OF_ONE_MBARRIER: &[&str] = &["mbarrier-init-unordered", "phase-completed-e
 const READ_OTHERWISE: &[&str] =
     &["box-mismatch", "depth-mismatch", "operand-not-ready", "operand-overwritten", "race-shared", "swizzle-mismatch"];
 
+/// What is said of a wait that passes on a phase of which its warp has known.
+pub const AGAIN: &str = " a second time";
+
 /// Somebody reads tensor memory too early.
 const READS_EARLY: &[&str] = &["mma-not-awaited", "mma-not-committed", "wrong-phase", "early-arrival"];
 
@@ -104,6 +107,8 @@ const FOLLOWS: &[Follows] = &[
     Follows(&["swizzle-mismatch"], &["race-shared"], has_both_places, Then::Behind),
     // Who does not wait at the cluster's barrier does not know what was done before it.
     Follows(&["mbarrier-init-unordered"], &["cluster-barrier"], anywhere, Then::Behind),
+    // Who takes one phase for the next goes on too early, and says so to others too early, or too often.
+    Follows(&["mbarrier-overflow", "hang", "race-shared"], &["race-shared"], waits_again, Then::Behind),
     // Warps let each other go on where they do not belong together: some come too late for what they wait for.
     Follows(&["hang"], &["race-shared"], names_a_barrier, Then::Behind),
 ];
@@ -182,6 +187,12 @@ fn names_no_wait(one: &Diagnostic, _: &Diagnostic, statements: &Statements) -> b
 /// The other says of a CTA barrier who meets there.
 fn names_a_barrier(_: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
     other.labels.iter().any(|label| statements.are(&label.place, Does::Meets))
+}
+
+/// The other, and not the one, is of a wait that passed on a phase which had let it pass before.
+fn waits_again(one: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
+    let again = |d: &Diagnostic| d.title.contains(AGAIN) || d.labels.iter().any(|label| label.text.contains(AGAIN));
+    again(other) && !again(one)
 }
 
 /// The diagnostics of a run.

@@ -11,6 +11,12 @@ use crate::program::op::Op;
 /// So many phases that a waiter has not seen are no matter of its parity: something arrives too often.
 const OFTEN: u32 = 5;
 
+fn counts_too_few(name: &str, arrivers: u32, expected: u32) -> String {
+    format!(
+        "Initialise {name} for as many arrivals as come in one phase: {arrivers} warps arrive at it, and it counts {expected}."
+    )
+}
+
 impl Cluster<'_> {
     /// What lacks. `partner`: of two that wait for each other, the other one.
     pub fn stuck_mbarrier(
@@ -97,11 +103,7 @@ impl Cluster<'_> {
         let known = self.warps[root.warp].views.heard(b.actor);
         if b.next_epoch() > known + 2 {
             // Phases went by that the waiter never saw.
-            let threads = b.came.iter().filter(|came| !came.bytes && !self.is_commit(came.site));
-            let mut arrivers: Vec<usize> = threads.map(|came| came.warp).collect();
-            arrivers.sort_unstable();
-            arrivers.dedup();
-            let arrivers = arrivers.len() as u32;
+            let arrivers = self.warps_that_arrive(b);
             let mut d = self.hang(
                 root.site,
                 format!(
@@ -109,10 +111,7 @@ impl Cluster<'_> {
                     counted(b.phase, "phase") + if b.phase == 1 { " was" } else { " were" }
                 ),
                 match b.history.iter().any(|&(_, site)| self.is_commit(site)) {
-                    _ if arrivers > b.expected => format!(
-                        "Initialise {name} for as many arrivals as come in one phase: {arrivers} warps arrive at it, and it counts {}.",
-                        b.expected
-                    ),
+                    _ if arrivers > b.expected => counts_too_few(&name, arrivers, b.expected),
                     false if b.next_epoch() > known + OFTEN => "Let those who arrive do so once for each wait: behind their loop, not in every round of it."
                         .into(),
                     true => "Let one arrival complete one phase for each wait: a single tcgen05.commit, after the last MMA.".into(),
@@ -138,10 +137,13 @@ impl Cluster<'_> {
             // Nor does who has not seen the last phase hold itself up: its parity is that of the phase behind it.
             let held_up = self.held_up(blocked, root).filter(|who| seen || *who != self.warp_name(root.warp));
             let own = |came: &Came| came.warp == root.warp && !came.bytes && !self.is_commit(came.site);
+            let arrivers = self.warps_that_arrive(b);
+            let too_few = !seen && arrivers > b.expected;
             let mut d = self.hang(
                 root.site,
                 format!("the wait for phase {} of {name} (parity {parity}) never ends: nothing arrives any more after phase {}", b.phase, b.phase - 1),
                 match held_up {
+                    _ if too_few => counts_too_few(&name, arrivers, b.expected),
                     // It has seen that phase, so the parity is right: what lacks is an arrival, or this wait is one too many.
                     None if seen => format!(
                         "{} has seen phase {} and waits for one more: let what arrived for phase {} come once more, or let this wait go \
@@ -166,6 +168,9 @@ impl Cluster<'_> {
                 },
             );
             d.labels = vec![wait];
+            if too_few {
+                d.labels.insert(0, init);
+            }
             for (site, _) in by_site(&b.previous).into_iter().take(2) {
                 d.labels.push(self.label(site, format!("the last arrival (phase {}) came from here", b.phase - 1)));
             }
@@ -241,6 +246,15 @@ impl Cluster<'_> {
             }
         }
         d
+    }
+
+    /// So many warps have arrived, by threads.
+    pub fn warps_that_arrive(&self, b: &Mbarrier) -> u32 {
+        let threads = b.came.iter().filter(|came| !came.bytes && !self.is_commit(came.site));
+        let mut arrivers: Vec<usize> = threads.map(|came| came.warp).collect();
+        arrivers.sort_unstable();
+        arrivers.dedup();
+        arrivers.len() as u32
     }
 
     /// Copies of threads arrive at a mbarrier of which no other arrival has come, and raise its count by as much.

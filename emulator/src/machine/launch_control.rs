@@ -42,6 +42,8 @@ impl Queue {
 #[derive(Debug)]
 pub struct Cancel {
     site: u32,
+    /// Who asks.
+    warp: usize,
     /// Its step in the record.
     issue: u32,
     /// Where the response goes: place, mbarrier, and what that will say of itself when its current phase is complete.
@@ -56,6 +58,8 @@ pub struct Cancel {
 #[derive(Debug)]
 pub struct Response {
     pub site: u32,
+    /// Who has asked.
+    pub warp: usize,
     /// The request's step in the record.
     pub issue: u32,
     pub bytes: u128,
@@ -93,7 +97,7 @@ impl Cluster<'_> {
             self.awaited += 1;
             let issue = self.record.add(w, 1 << lane, site, What::Issue { tells: targets.len() as u8, commit: None });
             self.record.depends_on_timing(site, Timing::LaunchControl);
-            self.outbox.push(time, Item::Cancel(Box::new(Cancel { site, issue, targets, order, done_at })));
+            self.outbox.push(time, Item::Cancel(Box::new(Cancel { site, warp: w, issue, targets, order, done_at })));
         }
         Ok(())
     }
@@ -104,15 +108,15 @@ impl Cluster<'_> {
             let [x, y, z] = first.map(u128::from);
             1 | x << 32 | y << 64 | z << 96
         });
-        let Cancel { site, issue, targets, order, done_at } = request;
+        let Cancel { site, warp, issue, targets, order, done_at } = request;
         self.awaited -= 1;
-        self.responses.push(Response { site, issue, bytes, targets, order });
+        self.responses.push(Response { site, warp, issue, bytes, targets, order });
         self.push_event(done_at.max(time), Pending::Response(self.responses.len() - 1));
     }
 
     /// A response is there.
     pub fn respond(&mut self, n: usize, time: u64) {
-        let Response { site, issue, bytes, ref targets, ref order } = self.responses[n];
+        let Response { site, issue, bytes, ref targets, ref order, .. } = self.responses[n];
         let order = order.clone();
         let mut data = Memory::undefined(16);
         data.store(0, 16, bytes, true);
@@ -128,6 +132,14 @@ impl Cluster<'_> {
             b.current.views.order.join(&order);
             self.try_complete(barrier, time);
         }
+    }
+
+    /// The warps whose requests, by this statement, have responses that write a byte of a CTA's shared memory.
+    pub fn askers(&self, site: u32, cta: usize, byte: u32) -> impl Iterator<Item = usize> {
+        let there = move |slot: &Slot| slot.cta == cta && (slot.offset..slot.offset + 16).contains(&byte);
+        let answered = self.responses.iter().filter(move |response| response.site == site);
+        let theirs = answered.filter(move |response| response.targets.iter().any(|(slot, ..)| there(slot)));
+        theirs.map(|response| response.warp)
     }
 
     /// A CTA that knows of a refusal asks again.
