@@ -13,6 +13,10 @@ mod asked;
 mod case;
 #[path = "bugs/compiled.rs"]
 mod compiled;
+#[path = "bugs/engines.rs"]
+mod engines;
+#[path = "bugs/engines_kernels.rs"]
+mod engines_kernels;
 #[path = "bugs/foreign.rs"]
 mod foreign;
 #[path = "bugs/hidden.rs"]
@@ -166,6 +170,7 @@ fn what_nobody_had_tried_next() {
     judge(&hunted::cases());
     judge(&hunted_more::cases());
     judge(&hunted_rounds::cases());
+    judge(&engines::cases());
 }
 
 /// Every row of the list of bugs has a case, or a reason why it has none; every miss is one of a case.
@@ -185,6 +190,7 @@ fn no_row_is_left_out() {
         hunted::cases(),
         hunted_more::cases(),
         hunted_rounds::cases(),
+        engines::cases(),
     ]
     .into_iter()
     .flatten()
