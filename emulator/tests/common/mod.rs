@@ -5,6 +5,7 @@
 pub mod hopper;
 pub mod one_tile;
 pub mod pair;
+pub mod processor;
 pub mod results_only;
 pub mod timed;
 
