@@ -43,17 +43,16 @@ fn said(ptxas: &Path, (target, test): (&str, &str), text: &str) -> (String, bool
 /// What ptxas says of the statements that it refuses; those at which it falls over count as refused.
 pub fn refused(ptxas: &Path, (target, test): (&str, &str), statements: &[String]) -> BTreeMap<usize, String> {
     let mut refused = BTreeMap::new();
-    // A text that it cannot read ends its work: the next round goes on behind it. At the end it is asked about all that it did not refuse.
-    let mut begin = 0;
+    // A text that it cannot read ends its work: the next round goes on behind it.
     for _ in 0..200 {
         let mut text = head(target);
-        for (n, statement) in statements.iter().enumerate().skip(begin) {
+        for (n, statement) in statements.iter().enumerate() {
             text += &entry(n, if refused.contains_key(&n) { "" } else { statement });
         }
         // An error at the end, so that it makes no code of the rest.
         text += &entry(statements.len(), "add.none %r0");
         let (said, fell) = said(ptxas, (target, test), &text);
-        let (mut fatal, mut last) = (false, begin);
+        let (mut fatal, mut last) = (false, 0);
         for line in said.lines() {
             // What it says of its own macros names no line of ours.
             let Some((file, (place, what))) =
@@ -68,7 +67,7 @@ pub fn refused(ptxas: &Path, (target, test): (&str, &str), statements: &[String]
             if what.starts_with("error") || what.starts_with("fatal") {
                 fatal |= what.starts_with("fatal");
                 let line: usize = place.trim().parse().expect(&said);
-                last = begin + (line - HEAD - 1) / LINES;
+                last = (line - HEAD - 1) / LINES;
                 refused.entry(last).or_insert_with(|| what.into());
             }
         }
@@ -77,14 +76,12 @@ pub fn refused(ptxas: &Path, (target, test): (&str, &str), statements: &[String]
             let falls = |n: &usize| self::said(ptxas, (target, test), &(head(target) + &entry(0, &statements[*n]))).1;
             let n = (last..statements.len()).find(falls).expect("one of them makes it fall");
             refused.insert(n, "it ends without a word".into());
-        } else if !fatal {
-            assert!(refused.remove(&statements.len()).is_some(), "ptxas did not come to the end: {said}");
-            if begin == 0 {
-                return refused;
-            }
-            last = 0;
+            continue;
         }
-        begin = last;
+        if !fatal {
+            assert!(refused.remove(&statements.len()).is_some(), "ptxas did not come to the end: {said}");
+            return refused;
+        }
     }
     panic!("ptxas cannot read the statements");
 }
