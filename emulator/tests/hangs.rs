@@ -237,11 +237,10 @@ fn a_hang_of_a_large_kernel_is_explained_in_time() {
          and.b32 %r9, %r0, 31;\nsetp.eq.u32 %p0, %r9, 0;\nadd.u32 %r4, %r2, %r3;\n@%p0 mbarrier.init.shared::cta.b64 [%r4], 1;\n\
          bar.sync 0;\n{waits}{arrivals}ret;\n}}\n"
     );
-    let begun = std::time::Instant::now();
+    let begun = common::processor::time();
     let program = load(&text);
-    let loaded = begun.elapsed();
-    let report = common::run(&program, &common::launch("k", 1024, vec![]), None, 1_000_000);
-    let ran = begun.elapsed() - loaded;
+    let loaded = common::processor::time() - begun;
+    let (report, ran) = common::timed::run(&program, &common::launch("k", 1024, vec![]), 1_000_000);
     assert_eq!(common::codes(&report), ["hang"]);
     assert!(ran < 4 * loaded + std::time::Duration::from_secs(2), "loads in {loaded:?}, runs in {ran:?}");
 }

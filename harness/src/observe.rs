@@ -57,8 +57,14 @@ impl Observation {
     }
 
     /// The same, of a launch that need not be the kernel's own.
-    pub fn of(built: &Built, program: &Program, inputs: Inputs, launch: &Launch, options: &Options) -> Observation {
-        let reference = Arc::new(Reference::new(&inputs));
+    pub fn of(
+        reference: Arc<Reference>,
+        built: &Built,
+        program: &Program,
+        inputs: Inputs,
+        launch: &Launch,
+        options: &Options,
+    ) -> Observation {
         Observation::launched(reference, built, inputs, emulator::run(program, launch, options))
     }
 

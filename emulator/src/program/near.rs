@@ -1,5 +1,8 @@
 //! The name that was probably meant.
 
+/// Characters of a name that are compared.
+const LETTERS: usize = 64;
+
 /// The candidate that the fewest changed characters lead to; `None`: none is near.
 pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     // One character in four, and one in short names.
@@ -12,23 +15,39 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
     near.min_by_key(|(d, other)| (*d, std::cmp::Reverse(alike(other)))).map(|(_, candidate)| candidate)
 }
 
-/// Characters that are put in, left out, replaced, or exchanged with their neighbour.
+/// Characters that are put in, left out, replaced, or exchanged with their neighbour. Many thousands are asked for on the way to one advice:
+/// all of it lies on the stack.
 pub fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(64).collect(), b.chars().take(64).collect());
-    let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
-    for i in 1..=a.len() {
-        let mut row = vec![i];
-        for j in 1..=b.len() {
-            let same = usize::from(a[i - 1] != b[j - 1]);
-            let mut least = (rows[i - 1][j] + 1).min(row[j - 1] + 1).min(rows[i - 1][j - 1] + same);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                least = least.min(rows[i - 2][j - 2] + 1);
-            }
-            row.push(least);
-        }
-        rows.push(row);
+    let (mut a_letters, mut b_letters) = (['\0'; LETTERS], ['\0'; LETTERS]);
+    let (a, b) = (letters(a, &mut a_letters), letters(b, &mut b_letters));
+    // Of the first letters of `a`, and of one fewer, and of two, how far they are from the first ones of `b`.
+    let (mut row, mut last, mut before) = ([0u8; LETTERS + 1], [0u8; LETTERS + 1], [0u8; LETTERS + 1]);
+    for (place, from) in (0..).zip(&mut last) {
+        *from = place;
     }
-    rows[a.len()][b.len()]
+    for i in 0..a.len() {
+        row[0] = last[0] + 1;
+        for j in 0..b.len() {
+            let other = u8::from(a[i] != b[j]);
+            let mut least = (last[j + 1] + 1).min(row[j] + 1).min(last[j] + other);
+            if i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] {
+                least = least.min(before[j - 1] + 1);
+            }
+            row[j + 1] = least;
+        }
+        (before, last, row) = (last, row, before);
+    }
+    usize::from(last[b.len()])
+}
+
+/// The first characters of a text.
+fn letters<'a>(text: &str, letters: &'a mut [char; LETTERS]) -> &'a [char] {
+    let mut count = 0;
+    for (letter, c) in letters.iter_mut().zip(text.chars()) {
+        *letter = c;
+        count += 1;
+    }
+    &letters[..count]
 }
 
 #[cfg(test)]
@@ -38,7 +57,10 @@ mod tests {
     #[test]
     fn a_slip_of_the_finger_is_near() {
         assert_eq!(distance("mbarrier", "mbarirer"), 1);
-        assert_eq!(distance("", "abc"), 3);
+        assert_eq!((distance("", "abc"), distance("abc", "")), (3, 3));
+        assert_eq!(distance("kitten", "sitting"), 3);
+        // Of longer names, the beginnings.
+        assert_eq!(distance(&"a".repeat(70), &"b".repeat(80)), 64);
         assert_eq!(nearest("sm_10a", ["sm_90a", "sm_100a"].into_iter()), Some("sm_100a"));
         assert_eq!(nearest("foo", ["sm_90a", "sm_100a"].into_iter()), None);
     }

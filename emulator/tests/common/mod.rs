@@ -5,7 +5,9 @@
 pub mod hopper;
 pub mod one_tile;
 pub mod pair;
+pub mod processor;
 pub mod results_only;
+pub mod timed;
 
 use emulator::{Buffer, Content, Launch, Options, Param, Program, Report};
 use std::fmt::Write;

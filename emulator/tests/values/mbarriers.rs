@@ -1,6 +1,6 @@
 //! mbarriers: phases, counts, bytes before they are announced, parities and states.
 
-use crate::common::{codes, load};
+use crate::common::{codes, load, timed};
 use crate::row::{Row, bare, check, each, one};
 
 /// Waits for a phase, in a loop.
@@ -222,8 +222,7 @@ fn a_try_wait_has_a_time_limit_and_a_loop_around_it_has_none() {
     check(&[one(&once, 5), one(&five, 5), each(64, &given_up, |_| 5)]);
     let report = |body: &str| {
         let row = one(body, 0);
-        let begun = std::time::Instant::now();
-        (row.run(&load(&row.text()), None), begun.elapsed())
+        timed::run(&load(&row.text()), &row.launch(), 2_000_000)
     };
     let (spins, took) =
         report(&format!("{init}mov.u32 %r0, 0;\n{}", wait("W", "mbarrier.try_wait.parity.shared::cta.b64", 0)));

@@ -122,7 +122,7 @@ impl Row {
         if self.hopper { text.replace(".target sm_100a", ".target sm_90a") } else { text }
     }
 
-    fn launch(&self) -> Launch {
+    pub fn launch(&self) -> Launch {
         let map = match &self.map {
             Some((buffer, map)) => Param::TensorMap { buffer: *buffer, map: map.clone() },
             None => Param::Bytes(vec![0; 128]),

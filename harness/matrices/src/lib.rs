@@ -6,6 +6,7 @@
 pub use emit::problem;
 
 pub mod compare;
+pub mod drawn;
 pub mod gemm;
 pub mod inputs;
 pub mod reference;

@@ -42,17 +42,16 @@ impl Slices {
 /// Which MMA computed each product of a row of A, a row of B and a slice of their columns.
 #[derive(Clone, Debug)]
 pub struct Computed {
-    /// The number of the MMA, from 1; 0 for none.
+    /// The number of the MMA, from 1; 0 for none: those of a slice beside each other, row after row, since an MMA computes one slice.
     by: Vec<u32>,
+    m: usize,
     n: usize,
-    slices: usize,
 }
 
 impl Computed {
     /// None yet, of `m` rows of A, `n` rows of B and `k` columns.
     pub fn new(m: usize, n: usize, k: usize) -> Computed {
-        let slices = k / DEPTH;
-        Computed { by: vec![0; m * n * slices], n, slices }
+        Computed { by: vec![0; k / DEPTH * m * n], m, n }
     }
 
     /// An MMA of this number multiplies all of some rows of A by all of some rows of B, at the columns from `depth` on. The first of these products
@@ -60,8 +59,9 @@ impl Computed {
     pub fn add(&mut self, number: u32, rows: &[usize], columns: &[usize], depth: usize) -> Option<(usize, usize, u32)> {
         let mut again = None;
         for &row in rows {
+            let of_row = &mut self.by[(depth / DEPTH * self.m + row) * self.n..][..self.n];
             for &column in columns {
-                let by = &mut self.by[(row * self.n + column) * self.slices + depth / DEPTH];
+                let by = &mut of_row[column];
                 if *by != 0 && again.is_none() {
                     again = Some((row, column, *by));
                 }
@@ -73,14 +73,16 @@ impl Computed {
 
     /// The first product that none has computed: its row, its column, and the first of the columns of A and B.
     pub fn missing(&self) -> Option<(usize, usize, usize)> {
-        let missing = self.by.iter().position(|by| *by == 0)?;
-        let (place, slice) = (missing / self.slices, missing % self.slices);
+        let slices = self.by.chunks_exact((self.m * self.n).max(1)).enumerate();
+        let missing = slices.filter_map(|(n, slice)| Some((slice.iter().position(|by| *by == 0)?, n)));
+        let (place, slice) = missing.min()?;
         Some((place / self.n, place % self.n, slice * DEPTH))
     }
 
     /// Who has computed the slices of an element of D.
-    pub fn of(&self, row: usize, column: usize) -> &[u32] {
-        &self.by[(row * self.n + column) * self.slices..][..self.slices]
+    pub fn of(&self, row: usize, column: usize) -> Vec<u32> {
+        let slices = self.by.chunks_exact((self.m * self.n).max(1));
+        slices.map(|slice| slice[row * self.n + column]).collect()
     }
 }
 
@@ -105,6 +107,6 @@ mod tests {
         assert_eq!(computed.of(1, 2), [0, 1]);
         assert_eq!(computed.add(2, &[0, 1], &[1, 2], 16), Some((0, 2, 1)));
         assert_eq!(computed.add(3, &[0, 1], &[0, 1, 2], 0), None);
-        assert_eq!((computed.missing(), computed.of(1, 1)), (None, &[3, 2][..]));
+        assert_eq!((computed.missing(), computed.of(1, 1)), (None, vec![3, 2]));
     }
 }

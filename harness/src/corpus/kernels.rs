@@ -10,6 +10,7 @@ use crate::source::{Built, InProcess, KernelSource};
 use crate::steps::hopper::HOPPER;
 use crate::workbook::name;
 use emulator::Launch;
+use std::sync::Arc;
 
 /// A solution, and what it is run on.
 #[derive(Clone, Debug)]
@@ -27,7 +28,7 @@ pub struct Kernel {
     /// A and B.
     pub inputs: Inputs,
     /// What D must be.
-    pub reference: Reference,
+    pub reference: Arc<Reference>,
     /// The same solution of the same problem on a GPU with more SMs, where that makes a difference.
     pub idle: Option<Idle>,
 }
@@ -83,7 +84,7 @@ impl Kernel {
             let launch = launch::launch(&built, &inputs).map_err(|refused| refused.to_string())?;
             Ok::<Idle, String>(Idle { text: Text::new(&built.ptx), launch })
         });
-        let (text, reference) = (Text::new(&built.ptx), Reference::new(&inputs));
+        let (text, reference) = (Text::new(&built.ptx), Arc::new(Reference::new(&inputs)));
         Ok(Kernel { step, problem, built, text, launch, inputs, reference, idle: idle.transpose()? })
     }
 }

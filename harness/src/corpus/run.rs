@@ -272,7 +272,8 @@ impl<'a> Bench<'a> {
         let program = emulator::load(ptx).ok()?;
         let options = Options { trace: true, keep_operands: true, max_instructions: self.budget, ..Options::default() };
         let built = Built { ptx: ptx.to_string(), ..self.kernel.built.clone() };
-        let run = Observation::of(&built, &program, self.kernel.inputs.clone(), launch, &options);
+        let (reference, inputs) = (self.kernel.reference.clone(), self.kernel.inputs.clone());
+        let run = Observation::of(reference, &built, &program, inputs, launch, &options);
         let mismatch = mismatch::classify(&run.reference, &run.comparison);
         let found = astray::find(&run, mismatch.as_ref());
         Some((run, found))

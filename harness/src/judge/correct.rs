@@ -5,7 +5,7 @@ use super::{Case, Judge, tried};
 use crate::astray;
 use crate::diagnostics::{self, Explanation};
 use crate::findings::Findings;
-use crate::inputs::{InputKind, Inputs};
+use crate::inputs::InputKind;
 use crate::mismatch;
 use crate::observe::{self, Observation};
 use crate::problem::Problem;
@@ -15,6 +15,7 @@ use crate::steps::Seen;
 use crate::told::Told;
 use crate::verdict::Outcome;
 use emulator::{Options, Report};
+use matrices::drawn::drawn;
 
 /// Problems with more multiplications are checked on a sample.
 const LARGE: u64 = 1 << 31;
@@ -47,9 +48,9 @@ impl Judge<'_> {
                 // The first run of all is the one that was observed.
                 let fresh = (size, index) != (0, 0);
                 let run = fresh.then(|| {
-                    let inputs = Inputs::new(case.problem, kind, seed);
-                    Observation::new(&case.built, &case.program, inputs, &self.options(&case.problem, None))
-                        .on(case.sms)
+                    let (inputs, reference) = drawn(case.problem, kind, seed);
+                    let options = self.options(&case.problem, None);
+                    Observation::against(reference, &case.built, &case.program, inputs, &options).on(case.sms)
                 });
                 let run = run.as_ref().unwrap_or(seen);
                 runs += 1;

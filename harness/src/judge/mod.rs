@@ -16,7 +16,7 @@ use crate::device::Device;
 use crate::diagnostics;
 use crate::fast;
 use crate::findings::{Findings, Run, rank};
-use crate::inputs::{InputKind, Inputs};
+use crate::inputs::InputKind;
 use crate::launch;
 use crate::mismatch::{self, Mismatch};
 use crate::observe::{self, Observation};
@@ -30,6 +30,7 @@ use crate::steps::{self, Seen, Step};
 use crate::told::Told;
 use crate::verdict::{MilestoneResult, MilestoneState, Outcome, Part, Verdict};
 use emulator::{Diagnostic, Mode, Options, Program};
+use matrices::drawn::drawn;
 use ptx::Dtype;
 use std::time::Instant;
 
@@ -223,8 +224,8 @@ impl Judge<'_> {
     /// A run with all that can be kept of it.
     fn observe(&self, built: &Built, program: &Program, problem: Problem) -> Observation {
         let options = Options { trace: true, keep_ctas: true, keep_operands: true, ..self.options(&problem, None) };
-        let inputs = Inputs::new(problem, InputKind::Normal, self.options.input_seed);
-        Observation::new(built, program, inputs, &options)
+        let (inputs, reference) = drawn(problem, InputKind::Normal, self.options.input_seed);
+        Observation::against(reference, built, program, inputs, &options)
     }
 
     /// Some TODOs are open: which of the others are done.

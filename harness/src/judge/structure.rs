@@ -1,7 +1,7 @@
 //! The part `structure`: whether the kernel is what its step claims, on what its runs show.
 
 use super::{Case, Judge, MEDIUM};
-use crate::inputs::{InputKind, Inputs, Random, decode, encode};
+use crate::inputs::{InputKind, Random, decode, encode};
 use crate::observe::Observation;
 use crate::options::JudgeOptions;
 use crate::source::KernelSource;
@@ -9,6 +9,7 @@ use crate::steps::Step;
 use crate::steps::hopper::HOPPER;
 use crate::verdict::Outcome;
 use emulator::Options;
+use matrices::drawn::drawn;
 
 /// The part `structure` alone: what [`super::judge`] says of it, without the runs of the other parts. A kernel that is not built
 /// for all sizes of the step fails; of one whose D is wrong at the size that is looked at, nothing is said.
@@ -87,9 +88,9 @@ impl Judge<'_> {
     /// The MMAs are those of the product, and D comes from tensor memory: when each value that is loaded from there is doubled, D
     /// doubles.
     fn probe(&self, case: &Case) -> Result<(), String> {
-        let inputs = Inputs::new(case.problem, InputKind::Integers, self.options.input_seed);
+        let (inputs, reference) = drawn(case.problem, InputKind::Integers, self.options.input_seed);
         let options = Options { tensor_load_factor: FACTOR, trace: true, ..self.options(&case.problem, None) };
-        let run = Observation::new(&case.built, &case.program, inputs, &options);
+        let run = Observation::against(reference, &case.built, &case.program, inputs, &options);
         let problem = case.problem;
         if let Some(reason) = run.report.incomplete.first() {
             return Err(format!("whether D comes from tensor memory could not be seen at {problem}: {reason}"));

@@ -164,21 +164,35 @@ fn distance(a: &str, b: &str) -> usize {
     if a == b {
         return 0;
     }
-    let letters = a.chars().count().max(b.chars().count());
-    let changed = near::distance(a, b);
     // A type is another one of the same width rather than something else.
-    let widths = |text: &str| text.trim_start_matches(|c: char| c.is_ascii_alphabetic()).to_string();
+    let widths = |text| str::trim_start_matches(text, |c: char| c.is_ascii_alphabetic());
     let types = [a, b].iter().all(|t| t.len() <= 4 && t.starts_with(['b', 'u', 's', 'f']) && !widths(t).is_empty());
     // So is another number behind the same letters.
-    let stem = |text: &str| text.trim_end_matches(|c: char| c.is_ascii_digit()).to_string();
+    let stem = |text| str::trim_end_matches(text, |c: char| c.is_ascii_digit());
     let numbers = stem(a) == stem(b) && stem(a) != a && stem(b) != b;
     // And of a shape, such as m64n8k16, when only its last number differs.
-    let shape = numbers && stem(a).contains(|c: char| c.is_ascii_digit());
+    if numbers && stem(a).contains(|c: char| c.is_ascii_digit()) {
+        return 2;
+    }
+    if numbers || types && widths(a) == widths(b) {
+        return 4;
+    }
+    if types {
+        return 5;
+    }
+    let (shorter, letters) = {
+        let (a, b) = (a.chars().count(), b.chars().count());
+        (a.min(b), a.max(b))
+    };
+    let slip = |changed| changed * 3 <= letters || changed == 1 && letters > 2;
+    // As many are changed as one has more, at least.
+    if slip(letters - shorter) {
+        let changed = near::distance(a, b);
+        if slip(changed) {
+            return 1 + changed.min(2);
+        }
+    }
     match () {
-        () if shape => 2,
-        () if numbers || types && widths(a) == widths(b) => 4,
-        () if types => 5,
-        () if changed * 3 <= letters || changed == 1 && letters > 2 => 1 + changed.min(2),
         () if a.starts_with(b) || b.starts_with(a) => 4,
         () if a.split("::").next() == b.split("::").next() => 5,
         () => 6,
