@@ -4,39 +4,37 @@ use super::cluster::Cluster;
 use super::registers::{Registers, lanes};
 use super::step::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use crate::program::alu::{bfi, lop3};
-use crate::program::op::{Alu, Inst, L32, L64, Logic, Op, Reg, Space, Special};
+use crate::program::op::{Alu, Inst, L32, Logic, Op, Reg, Space, Special};
 use crate::protocol::Timing;
 
-/// A function's result goes straight where it belongs, if all lanes take it and it is none of the function's sources.
+/// Writes what a function makes of registers: for one lane alone; for all of them straight to where it belongs, if that is none of the
+/// function's sources; otherwise for all, of which those of the mask are kept.
 macro_rules! set {
-    ($r:ident, $class:ident, $write:ident, $d:ident, $mask:ident, $f:ident, $($source:ident),+) => {
-        match $r.$class.get_disjoint_mut([usize::from($d), $($source),+]) {
-            Ok([d, $($source),+]) if $mask == u32::MAX => $f(d, $($source),+),
-            _ => {
-                let mut value = [0; 32];
-                $f(&mut value, $(&$r.$class[$source]),+);
-                $r.$write($d, $mask, &value);
-            }
+    ($r:ident, $mask:ident, $write:ident, $class:ident[$d:ident], $f:ident, $($of:ident[$source:ident]),+) => {{
+        if $mask.is_power_of_two() {
+            let lane = $mask.trailing_zeros() as usize;
+            let mut value = [0];
+            $f(&mut value, $(&$r.$of[$source][lane..=lane]),+);
+            $r.$class[usize::from($d)][lane] = value[0];
+        } else {
+            let mut value = [0; 32];
+            $f(&mut value, $(&$r.$of[$source]),+);
+            $r.$write($d, $mask, &value);
+        }
+    }};
+    // Of one class.
+    ($r:ident, $mask:ident, $write:ident, $class:ident[$d:ident] = $f:ident, $($source:ident),+) => {
+        if $mask == u32::MAX
+            && let Ok([d, $($source),+]) = $r.$class.get_disjoint_mut([usize::from($d), $($source),+])
+        {
+            $f(d, $($source),+);
+        } else {
+            set!($r, $mask, $write, $class[$d], $f, $($class[$source]),+);
         }
     };
 }
 
 impl Registers {
-    /// Writes what a function makes of the registers.
-    #[inline]
-    fn set32(&mut self, d: u16, mask: u32, f: impl FnOnce(&Registers, &mut L32)) {
-        let mut value = [0; 32];
-        f(self, &mut value);
-        self.write32(d, mask, &value);
-    }
-
-    #[inline]
-    fn set64(&mut self, d: u16, mask: u32, f: impl FnOnce(&Registers, &mut L64)) {
-        let mut value = [0; 32];
-        f(self, &mut value);
-        self.write64(d, mask, &value);
-    }
-
     /// Arithmetic: everything that only touches registers.
     #[inline]
     pub fn compute(&mut self, mask: u32, op: &Op) {
@@ -45,18 +43,18 @@ impl Registers {
             Op::Alu { f, d, s } => {
                 let [a, b, c] = s.map(usize::from);
                 match f {
-                    Alu::U32(f) => set!(r, b32, write32, d, mask, f, a),
-                    Alu::B32(f) => set!(r, b32, write32, d, mask, f, a, b),
-                    Alu::T32(f) | Alu::Permute(f) => set!(r, b32, write32, d, mask, f, a, b, c),
-                    Alu::U64(f) => set!(r, b64, write64, d, mask, f, a),
-                    Alu::B64(f) => set!(r, b64, write64, d, mask, f, a, b),
-                    Alu::T64(f) => set!(r, b64, write64, d, mask, f, a, b, c),
-                    Alu::Narrow(f) => r.set32(d, mask, |r, x| f(x, &r.b64[a])),
-                    Alu::Widen(f) => r.set64(d, mask, |r, x| f(x, &r.b32[a])),
-                    Alu::Wide2(f) => r.set64(d, mask, |r, x| f(x, &r.b32[a], &r.b32[b])),
-                    Alu::Wide3(f) => r.set64(d, mask, |r, x| f(x, &r.b32[a], &r.b32[b], &r.b64[c])),
-                    Alu::Shift64(f) => r.set64(d, mask, |r, x| f(x, &r.b64[a], &r.b32[b])),
-                    Alu::Field64(f) => r.set64(d, mask, |r, x| f(x, &r.b64[a], &r.b32[b], &r.b32[c])),
+                    Alu::U32(f) => set!(r, mask, write32, b32[d] = f, a),
+                    Alu::B32(f) => set!(r, mask, write32, b32[d] = f, a, b),
+                    Alu::T32(f) | Alu::Permute(f) => set!(r, mask, write32, b32[d] = f, a, b, c),
+                    Alu::U64(f) => set!(r, mask, write64, b64[d] = f, a),
+                    Alu::B64(f) => set!(r, mask, write64, b64[d] = f, a, b),
+                    Alu::T64(f) => set!(r, mask, write64, b64[d] = f, a, b, c),
+                    Alu::Narrow(f) => set!(r, mask, write32, b32[d], f, b64[a]),
+                    Alu::Widen(f) => set!(r, mask, write64, b64[d], f, b32[a]),
+                    Alu::Wide2(f) => set!(r, mask, write64, b64[d], f, b32[a], b32[b]),
+                    Alu::Wide3(f) => set!(r, mask, write64, b64[d], f, b32[a], b32[b], b64[c]),
+                    Alu::Shift64(f) => set!(r, mask, write64, b64[d], f, b64[a], b32[b]),
+                    Alu::Field64(f) => set!(r, mask, write64, b64[d], f, b64[a], b32[b], b32[c]),
                     Alu::Compare32(_) | Alu::Compare64(_) => {}
                 }
             }
@@ -82,8 +80,8 @@ impl Registers {
             Op::Setp { f, d, q, a, b, logic } => {
                 let (a, b) = (usize::from(a), usize::from(b));
                 let holds = match f {
-                    Alu::Compare32(f) => f(&r.b32[a], &r.b32[b]),
-                    Alu::Compare64(f) => f(&r.b64[a], &r.b64[b]),
+                    Alu::Compare32(f) => compare(mask, f, &r.b32[a], &r.b32[b]),
+                    Alu::Compare64(f) => compare(mask, f, &r.b64[a], &r.b64[b]),
                     _ => return,
                 };
                 let combine = |value: u32| match logic {
@@ -180,6 +178,7 @@ impl Registers {
                 }
             }
             Op::ActiveMask { d } => r.write32(d, mask, &[mask; 32]),
+            Op::SharedAddress { d, offset } => r.broadcast(d, mask, (r.rank | offset).into()),
             _ => {}
         }
     }
@@ -190,10 +189,9 @@ impl Cluster<'_> {
     #[inline]
     pub fn plain(&mut self, w: usize, mask: u32, inst: &Inst, undefined: u32) {
         let parts = if undefined == 0 { None } else { self.warps[w].registers.parts_of_results(inst) };
-        if inst.facts.alone {
-            self.warps[w].registers.compute(mask, &inst.op);
-        } else {
-            self.place_dependent(w, mask, &inst.op);
+        match inst.op {
+            Op::Special { d, which } => self.read_special(w, mask, d, which),
+            ref op => self.warps[w].registers.compute(mask, op),
         }
         let warp = &mut self.warps[w];
         if undefined == 0 && warp.origins.is_empty() {
@@ -214,33 +212,23 @@ impl Cluster<'_> {
         }
     }
 
-    /// What needs to know where the warp runs.
-    fn place_dependent(&mut self, w: usize, mask: u32, op: &Op) {
-        match *op {
-            Op::Special { d, which } => {
-                if (which == Special::Sm || which.is_time())
-                    && let Some(site) = self.kernel.timed
-                {
-                    self.record.depends_on_timing(site, Timing::Clock);
-                }
-                if !which.differs() {
-                    let value = self.special(w, which, 0);
-                    return self.warps[w].registers.broadcast(d, mask, value);
-                }
-                if let (Reg::B32(d), Some(values)) = (d, self.special_of_lanes(w, which)) {
-                    return self.warps[w].registers.write32(d, mask, &values);
-                }
-                for lane in lanes(mask) {
-                    let value = self.special(w, which, lane as u32);
-                    self.warps[w].registers.set_lane(d, lane, value.into());
-                }
-            }
-            Op::SharedAddress { d, offset } => {
-                // A shared address carries the rank of its CTA in bits 24 and up.
-                let value = (self.warps[w].cta as u32) << 24 | offset;
-                self.warps[w].registers.broadcast(d, mask, value.into());
-            }
-            _ => {}
+    /// Reads a special register, which needs to know where the warp runs.
+    fn read_special(&mut self, w: usize, mask: u32, d: Reg, which: Special) {
+        if (which == Special::Sm || which.is_time())
+            && let Some(site) = self.kernel.timed
+        {
+            self.record.depends_on_timing(site, Timing::Clock);
+        }
+        if !which.differs() {
+            let value = self.special(w, which, 0);
+            return self.warps[w].registers.broadcast(d, mask, value);
+        }
+        if let (Reg::B32(d), Some(values)) = (d, self.special_of_lanes(w, which)) {
+            return self.warps[w].registers.write32(d, mask, &values);
+        }
+        for lane in lanes(mask) {
+            let value = self.special(w, which, lane as u32);
+            self.warps[w].registers.set_lane(d, lane, value.into());
         }
     }
 
@@ -295,6 +283,17 @@ impl Cluster<'_> {
         };
         value.into()
     }
+}
+
+/// Where it holds, of the lanes of the mask.
+#[inline]
+fn compare<T>(mask: u32, f: fn(&[T], &[T]) -> u32, a: &[T; 32], b: &[T; 32]) -> u32 {
+    if !mask.is_power_of_two() {
+        return f(a, b);
+    }
+    let lane = mask.trailing_zeros();
+    let one = lane as usize..=lane as usize;
+    f(&a[one.clone()], &b[one]) << lane
 }
 
 fn apply(logic: Logic, a: u32, b: u32) -> u32 {

@@ -199,9 +199,10 @@ impl<'a> Cluster<'a> {
             let delay = self.jitter(2000);
             self.warps.push(Warp {
                 cta,
+                judged: self.options.judges(),
                 index: warp,
                 live,
-                registers: Registers::new(kernel, left.pop()),
+                registers: Registers::new(kernel, cta, left.pop()),
                 fragments: Fragments::new(Fragment {
                     pc: 0,
                     mask: live,

@@ -16,49 +16,48 @@ pub struct Soonest {
 
 impl Soonest {
     pub const NEVER: Soonest = Soonest { time: u64::MAX, place: 0, next: u64::MAX };
+    /// To be looked up. No warp gets as far as this in time.
+    const UNKNOWN: Soonest = Soonest { time: u64::MAX - 1, ..Soonest::NEVER };
 
-    /// Takes others in, whose places are behind; their first one's is this. Whether it is the first of all.
+    /// Takes others in, whose places are behind; their first one's is this.
     #[inline(always)]
-    pub fn join(&mut self, other: Soonest, place: usize) -> bool {
+    pub fn join(&mut self, other: &Soonest, place: usize) {
         if other.time < self.time {
             *self = Soonest { time: other.time, place, next: self.time.min(other.next) };
-            return true;
+        } else {
+            self.next = self.next.min(other.time);
         }
-        self.next = self.next.min(other.time);
-        false
     }
 }
 
 /// Fragments of a warp. Whoever may change one makes it forget which can act first.
 #[derive(Debug)]
 pub struct Fragments {
-    /// `None`: to be looked up.
-    soonest: Option<Soonest>,
+    soonest: Soonest,
     list: SmallVec<[Fragment; 1]>,
 }
 
 impl Fragments {
     pub fn new(first: Fragment) -> Fragments {
-        Fragments { soonest: None, list: SmallVec::from_iter([first]) }
+        Fragments { soonest: Soonest::UNKNOWN, list: SmallVec::from_iter([first]) }
     }
 
     #[inline(always)]
-    pub fn soonest(&mut self) -> Soonest {
-        match self.soonest {
-            Some(known) => known,
-            None => self.look(),
+    pub fn soonest(&mut self) -> &Soonest {
+        if self.soonest.time == Soonest::UNKNOWN.time {
+            self.look();
         }
+        &self.soonest
     }
 
-    fn look(&mut self) -> Soonest {
+    fn look(&mut self) {
         let mut soonest = Soonest::NEVER;
         for (place, fragment) in self.list.iter().enumerate() {
             if matches!(fragment.state, State::Ready) {
-                soonest.join(Soonest { time: fragment.ready_at, place, next: u64::MAX }, place);
+                soonest.join(&Soonest { time: fragment.ready_at, place, next: u64::MAX }, place);
             }
         }
-        self.soonest = Some(soonest);
-        soonest
+        self.soonest = soonest;
     }
 }
 
@@ -74,7 +73,7 @@ impl Deref for Fragments {
 impl DerefMut for Fragments {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut SmallVec<[Fragment; 1]> {
-        self.soonest = None;
+        self.soonest = Soonest::UNKNOWN;
         &mut self.list
     }
 }
@@ -106,13 +105,11 @@ mod tests {
                     warp[at] = new;
                 }
             }
-            let (mut got, mut first) = (Soonest::NEVER, None);
+            let mut got = Soonest::NEVER;
             for (w, warp) in warps.iter_mut().enumerate() {
-                let soonest = warp.soonest();
-                if got.join(soonest, w) {
-                    first = Some((w, soonest.place));
-                }
+                got.join(warp.soonest(), w);
             }
+            let first = (got.time != u64::MAX).then(|| (got.place, warps[got.place].soonest().place));
             let ready = |(w, warp): (usize, &Fragments)| {
                 let ready = warp.iter().enumerate().filter(|(_, fragment)| fragment.state == State::Ready);
                 ready.map(|(f, fragment)| (fragment.ready_at, (w, f))).collect::<Vec<_>>()

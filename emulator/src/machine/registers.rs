@@ -17,6 +17,8 @@ pub struct Registers {
     defined: Vec<u32>,
     /// Those that a `tcgen05.ld` is still to bring, by their number.
     loading: Vec<bool>,
+    /// The rank of the warp's CTA, as addresses of its shared memory carry it: in bits 24 and up.
+    pub rank: u32,
     /// Which bits of registers lack a value, where not all do.
     pub parts: FxHashMap<Reg, Box<L64>>,
 }
@@ -25,9 +27,9 @@ pub struct Registers {
 pub const POISON: u32 = 0xffff_ffff;
 
 impl Registers {
-    /// Those of a warp that begins. They take the memory of a warp that has ended, and what that has left in registers that are always
+    /// Those of a warp that begins, in the CTA of this rank. They take the memory of a warp that has ended, and what that has left in registers that are always
     /// written before they are read.
-    pub fn new(kernel: &Kernel, before: Option<Registers>) -> Registers {
+    pub fn new(kernel: &Kernel, rank: usize, before: Option<Registers>) -> Registers {
         fn poisoned<T: Copy>(mut values: Vec<T>, value: T, len: usize, unwritten: u16) -> Vec<T> {
             values.resize(len, value);
             values[..usize::from(unwritten)].fill(value);
@@ -48,6 +50,7 @@ impl Registers {
             counts,
             defined: all(before.defined, 0, n32 + n64 + np),
             loading: all(before.loading, false, n32 + n64 + np),
+            rank: (rank as u32) << 24,
             parts: FxHashMap::default(),
         };
         r.pred[usize::from(TRUE)] = u32::MAX;
@@ -132,12 +135,9 @@ impl Registers {
     }
 
     /// Says of the registers that an instruction has written that they are defined in these lanes.
-    #[inline]
+    #[inline(always)]
     pub fn all_defined(&mut self, inst: &Inst, mask: u32) {
-        if !self.parts.is_empty() {
-            inst.defs.iter().for_each(|&d| self.forget_parts(d, mask));
-        }
-        if inst.facts.few {
+        if inst.facts.few && self.parts.is_empty() {
             inst.facts.writes.iter().for_each(|&n| self.defined[usize::from(n)] |= mask);
         } else {
             inst.defs.iter().for_each(|&d| self.set_defined(d, mask, u32::MAX));

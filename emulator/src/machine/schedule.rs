@@ -36,21 +36,17 @@ impl Cluster<'_> {
     pub fn run(&mut self, until: u64) -> Progress {
         self.until = until;
         let stopped = loop {
-            // The earliest fragment, and the time of the next one.
-            let (mut soonest, mut first) = (Soonest::NEVER, None);
+            // The warp that can act first, and the time of the next one.
+            let mut soonest = Soonest::NEVER;
             for (w, warp) in self.warps.iter_mut().enumerate() {
-                let of_warp = warp.fragments.soonest();
-                if soonest.join(of_warp, w) {
-                    first = Some((of_warp.time, w, of_warp.place));
-                }
+                soonest.join(warp.fragments.soonest(), w);
             }
-            let (best, next) = (first, soonest.next);
+            let Soonest { time, place: w, next } = soonest;
+            let best = (time != u64::MAX).then_some((time, w));
             let event = self.next_event();
-            let earliest = best.map(|b| b.0).into_iter().chain(event).min();
-            if let Some(time) = earliest
-                && time > until
-            {
-                return Progress::Until(time);
+            let earliest = time.min(event.unwrap_or(u64::MAX));
+            if until < earliest && earliest < u64::MAX {
+                return Progress::Until(earliest);
             }
             let outcome = match (best, event) {
                 (None, None) if self.warps.iter().all(|w| w.live == 0) && self.awaited == 0 => {
@@ -67,9 +63,10 @@ impl Cluster<'_> {
                     self.explain_hang();
                     break None;
                 }
-                (Some((time, ..)), Some(at)) if at <= time => self.event(),
+                (Some((time, _)), Some(at)) if at <= time => self.event(),
                 (None, Some(_)) => self.event(),
-                (Some((_, w, f)), at) => {
+                (Some((_, w)), at) => {
+                    let f = self.warps[w].fragments.soonest().place;
                     self.horizon = next.min(at.unwrap_or(u64::MAX)).min(until);
                     self.slice(w, f)
                 }
@@ -130,34 +127,33 @@ impl Cluster<'_> {
         let cta = &mut self.ctas[warp.cta];
         let (slots, slowed) = (&mut cta.issue[warp.index as usize % 4], cta.slowed.issue);
         let fragment = &mut warp.fragments[f];
-        let meeting = fragment.meeting.map(|n| warp.meetings[n as usize].pc);
-        let (mut pc, mut time) = (fragment.pc, fragment.ready_at);
-        while let Some(inst) = self.kernel.code.get(pc as usize)
-            && inst.facts.alone
-            && !inst.facts.fragments
-            && time <= self.until
-            && self.instructions < self.budget
-            && meeting != Some(pc)
-            && !warp.on_the_way.concerns(inst, time)
-        {
-            let registers = &mut warp.registers;
-            let Some(mask) = registers.guarded(inst, fragment.mask) else { break };
-            if registers.undefined(inst, mask) != 0 {
+        let (lanes, first) = (fragment.mask, fragment.pc as usize);
+        let mut time = fragment.ready_at;
+        // Those behind each other up to where it meets others, if that is ahead.
+        let code = self.kernel.code.get(first..).unwrap_or_default();
+        let meeting = fragment.meeting.map(|n| warp.meetings[n as usize].pc as usize);
+        let most = meeting.and_then(|pc| pc.checked_sub(first)).unwrap_or(code.len());
+        let most = most.min(self.budget.saturating_sub(self.instructions) as usize);
+        let registers = &mut warp.registers;
+        let mut done = 0;
+        for inst in code.iter().take(most) {
+            if !inst.facts.alone || time > self.until || warp.on_the_way.concerns(inst, time) {
                 break;
             }
-            if loading && registers.waits_for_load(inst) {
+            let Some(mask) = registers.guarded(inst, lanes) else { break };
+            if registers.undefined(inst, mask) != 0 || loading && registers.waits_for_load(inst) {
                 break;
             }
             if mask != 0 {
                 registers.compute(mask, &inst.op);
                 registers.all_defined(inst, mask);
             }
-            self.instructions += 1;
-            cta.busy.issue += 1;
             time = slots.take(time, slowed) + self.costs.issue;
-            pc += 1;
+            done += 1;
         }
-        (fragment.pc, fragment.ready_at) = (pc, time);
+        (fragment.pc, fragment.ready_at) = ((first + done) as u32, time);
+        cta.busy.issue += done as u64;
+        self.instructions += done as u64;
     }
 
     /// Runs one fragment until it blocks, splits, or has to let others act first.

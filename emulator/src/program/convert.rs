@@ -2,8 +2,9 @@
 //!
 //! The frequent ones are functions of 32 lanes; [`Conversion`] does every pair of types, a lane at a time.
 
-use super::lanes::{bits, h, i, lanes, s16, to_bf16, to_f16};
+use super::lanes::{bits, h, i, lanes, s16};
 use super::op::Alu;
+use super::to_halves::{to_bf16, to_f16, to_f16x2};
 use half::{bf16, f16};
 
 /// `cvt.mods.to.from` as one function; `mods` is the rounding and saturation as written.
@@ -20,10 +21,10 @@ pub fn convert(mods: &[&str], to: &str, from: &str) -> Option<Alu> {
         ([], "u16", "u32" | "s32" | "u16" | "s16") => lanes!(U32 |a: u32| a & 0xffff),
         ([], "f32", "f16") => lanes!(U32 |a: u32| bits(h(a))),
         ([], "f32", "bf16") => lanes!(U32 |a: u32| a << 16),
-        (["rn"], "f16", "f32") => lanes!(U32 to_f16),
+        (["rn"], "f16", "f32") => Alu::U32(to_f16),
         (["rn"], "bf16", "f32") => lanes!(U32 to_bf16),
         // `cvt.rn.f16x2.f32 d, a, b`: a goes to the high half (PTX ISA 9.7.9.21).
-        (["rn"], "f16x2", "f32") => lanes!(B32 |a: u32, b: u32| to_f16(a) << 16 | to_f16(b)),
+        (["rn"], "f16x2", "f32") => Alu::B32(to_f16x2),
         (["rn"], "bf16x2", "f32") => lanes!(B32 |a: u32, b: u32| to_bf16(a) << 16 | to_bf16(b)),
         _ => return None,
     })

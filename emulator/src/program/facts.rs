@@ -15,7 +15,7 @@ pub struct Facts {
     pub orders_memory: bool,
     /// Computes registers from registers.
     pub plain: bool,
-    /// … and needs to know nothing else.
+    /// … needs to know nothing else, and touches no `fragments`.
     pub alone: bool,
     /// It reads or writes a register that a `wgmma.mma_async` has A or D in.
     pub fragments: bool,
@@ -82,7 +82,7 @@ impl Inst {
             visible: self.op.is_visible(),
             orders_memory: self.op.orders_memory(),
             plain: self.op.is_plain(),
-            alone: self.op.is_plain() && !matches!(self.op, Op::Special { .. } | Op::SharedAddress { .. }),
+            alone: self.op.is_plain() && !matches!(self.op, Op::Special { .. }),
             fragments: false,
             spins: false,
             unread: false,
@@ -107,6 +107,7 @@ pub fn mark_fragments(code: &mut [Inst], constants: &[(u16, u32)]) {
     for inst in code.iter_mut().filter(|inst| !matches!(inst.op, Op::Wgmma(_))) {
         let mut registers = inst.uses.iter().chain(&inst.defs);
         inst.facts.fragments = registers.any(|reg| matches!(reg, Reg::B32(r) if fragments.contains(r)));
+        inst.facts.alone &= !inst.facts.fragments;
     }
 }
 

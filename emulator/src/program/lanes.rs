@@ -4,143 +4,38 @@
 
 use half::{bf16, f16};
 
-/// A lane-wise function from a closure over one lane.
+/// A lane-wise function, of as many lanes as there are results, from a closure over one lane.
 macro_rules! lanes {
-    (U32 $f:expr) => {{
-        fn g(d: &mut $crate::program::op::L32, a: &$crate::program::op::L32) {
-            for i in 0..32 {
-                d[i] = ($f)(a[i]);
-            }
+    (U32 $f:expr) => { lanes!(@U32 $f, u32, a: u32) };
+    (B32 $f:expr) => { lanes!(@B32 $f, u32, a: u32, b: u32) };
+    (T32 $f:expr) => { lanes!(@T32 $f, u32, a: u32, b: u32, c: u32) };
+    (U64 $f:expr) => { lanes!(@U64 $f, u64, a: u64) };
+    (B64 $f:expr) => { lanes!(@B64 $f, u64, a: u64, b: u64) };
+    (T64 $f:expr) => { lanes!(@T64 $f, u64, a: u64, b: u64, c: u64) };
+    (Widen $f:expr) => { lanes!(@Widen $f, u64, a: u32) };
+    (Narrow $f:expr) => { lanes!(@Narrow $f, u32, a: u64) };
+    (Wide2 $f:expr) => { lanes!(@Wide2 $f, u64, a: u32, b: u32) };
+    (Wide3 $f:expr) => { lanes!(@Wide3 $f, u64, a: u32, b: u32, c: u64) };
+    (Shift64 $f:expr) => { lanes!(@Shift64 $f, u64, a: u64, b: u32) };
+    (Field64 $f:expr) => { lanes!(@Field64 $f, u64, a: u64, b: u32, c: u32) };
+    (Compare32 $f:expr) => { lanes!(@Compare32 $f, u32) };
+    (Compare64 $f:expr) => { lanes!(@Compare64 $f, u64) };
+    (@$compare:ident $f:expr, $t:ty) => {{
+        fn g(a: &[$t], b: &[$t]) -> u32 {
+            let lanes = a.iter().zip(b).enumerate();
+            lanes.fold(0, |mask, (i, (&a, &b))| mask | (($f)(a, b) as u32) << i)
         }
-        $crate::program::op::Alu::U32(g)
+        $crate::program::op::Alu::$compare(g)
     }};
-    (B32 $f:expr) => {{
-        fn g(d: &mut $crate::program::op::L32, a: &$crate::program::op::L32, b: &$crate::program::op::L32) {
-            for i in 0..32 {
-                d[i] = ($f)(a[i], b[i]);
+    (@$kind:ident $f:expr, $d:ty, $($x:ident: $t:ty),+) => {{
+        fn g(d: &mut [$d], $($x: &[$t]),+) {
+            // As long as the results: then the loop needs no checks, and becomes vector code.
+            $(let $x = &$x[..d.len()];)+
+            for i in 0..d.len() {
+                d[i] = ($f)($($x[i]),+);
             }
         }
-        $crate::program::op::Alu::B32(g)
-    }};
-    (T32 $f:expr) => {{
-        fn g(
-            d: &mut $crate::program::op::L32,
-            a: &$crate::program::op::L32,
-            b: &$crate::program::op::L32,
-            c: &$crate::program::op::L32,
-        ) {
-            for i in 0..32 {
-                d[i] = ($f)(a[i], b[i], c[i]);
-            }
-        }
-        $crate::program::op::Alu::T32(g)
-    }};
-    (U64 $f:expr) => {{
-        fn g(d: &mut $crate::program::op::L64, a: &$crate::program::op::L64) {
-            for i in 0..32 {
-                d[i] = ($f)(a[i]);
-            }
-        }
-        $crate::program::op::Alu::U64(g)
-    }};
-    (B64 $f:expr) => {{
-        fn g(d: &mut $crate::program::op::L64, a: &$crate::program::op::L64, b: &$crate::program::op::L64) {
-            for i in 0..32 {
-                d[i] = ($f)(a[i], b[i]);
-            }
-        }
-        $crate::program::op::Alu::B64(g)
-    }};
-    (T64 $f:expr) => {{
-        fn g(
-            d: &mut $crate::program::op::L64,
-            a: &$crate::program::op::L64,
-            b: &$crate::program::op::L64,
-            c: &$crate::program::op::L64,
-        ) {
-            for i in 0..32 {
-                d[i] = ($f)(a[i], b[i], c[i]);
-            }
-        }
-        $crate::program::op::Alu::T64(g)
-    }};
-    (Widen $f:expr) => {{
-        fn g(d: &mut $crate::program::op::L64, a: &$crate::program::op::L32) {
-            for i in 0..32 {
-                d[i] = ($f)(a[i]);
-            }
-        }
-        $crate::program::op::Alu::Widen(g)
-    }};
-    (Narrow $f:expr) => {{
-        fn g(d: &mut $crate::program::op::L32, a: &$crate::program::op::L64) {
-            for i in 0..32 {
-                d[i] = ($f)(a[i]);
-            }
-        }
-        $crate::program::op::Alu::Narrow(g)
-    }};
-    (Wide2 $f:expr) => {{
-        fn g(d: &mut $crate::program::op::L64, a: &$crate::program::op::L32, b: &$crate::program::op::L32) {
-            for i in 0..32 {
-                d[i] = ($f)(a[i], b[i]);
-            }
-        }
-        $crate::program::op::Alu::Wide2(g)
-    }};
-    (Wide3 $f:expr) => {{
-        fn g(
-            d: &mut $crate::program::op::L64,
-            a: &$crate::program::op::L32,
-            b: &$crate::program::op::L32,
-            c: &$crate::program::op::L64,
-        ) {
-            for i in 0..32 {
-                d[i] = ($f)(a[i], b[i], c[i]);
-            }
-        }
-        $crate::program::op::Alu::Wide3(g)
-    }};
-    (Shift64 $f:expr) => {{
-        fn g(d: &mut $crate::program::op::L64, a: &$crate::program::op::L64, b: &$crate::program::op::L32) {
-            for i in 0..32 {
-                d[i] = ($f)(a[i], b[i]);
-            }
-        }
-        $crate::program::op::Alu::Shift64(g)
-    }};
-    (Field64 $f:expr) => {{
-        fn g(
-            d: &mut $crate::program::op::L64,
-            a: &$crate::program::op::L64,
-            b: &$crate::program::op::L32,
-            c: &$crate::program::op::L32,
-        ) {
-            for i in 0..32 {
-                d[i] = ($f)(a[i], b[i], c[i]);
-            }
-        }
-        $crate::program::op::Alu::Field64(g)
-    }};
-    (Compare32 $f:expr) => {{
-        fn g(a: &$crate::program::op::L32, b: &$crate::program::op::L32) -> u32 {
-            let mut m = 0;
-            for i in 0..32 {
-                m |= (($f)(a[i], b[i]) as u32) << i;
-            }
-            m
-        }
-        $crate::program::op::Alu::Compare32(g)
-    }};
-    (Compare64 $f:expr) => {{
-        fn g(a: &$crate::program::op::L64, b: &$crate::program::op::L64) -> u32 {
-            let mut m = 0;
-            for i in 0..32 {
-                m |= (($f)(a[i], b[i]) as u32) << i;
-            }
-            m
-        }
-        $crate::program::op::Alu::Compare64(g)
+        $crate::program::op::Alu::$kind(g)
     }};
 }
 
@@ -210,24 +105,6 @@ pub fn fmax(a: f32, b: f32) -> f32 {
 pub fn fmin(a: f32, b: f32) -> f32 {
     if a == b && a == 0.0 { if a.is_sign_negative() { a } else { b } } else { a.min(b) }
 }
-/// FP32 → FP16, to nearest even; NaN is canonical (0x7FFF). Without branches, so that 32 lanes become vector code.
-#[inline(always)]
-pub fn to_f16(x: u32) -> u32 {
-    let magnitude = x & 0x7fff_ffff;
-    // Next to 0.5, FP32 numbers are 2^-24 apart, as subnormal FP16 numbers are: the addition rounds.
-    let small = bits(f(magnitude) + 0.5).wrapping_sub(bits(0.5));
-    // The exponents' biases differ by 112; a carry goes into the exponent by itself.
-    let normal = magnitude.wrapping_sub(112 << 23).wrapping_add((magnitude >> 13 & 1) + 0xfff) >> 13;
-    let finite = if magnitude < 0x3880_0000 { small } else { normal };
-    let finite = if magnitude > 0x477f_ffff { 0x7c00 } else { finite };
-    if magnitude > 0x7f80_0000 { 0x7fff } else { finite | x >> 16 & 0x8000 }
-}
-/// FP32 → BF16, to nearest even; NaN is canonical (0x7FFF).
-#[inline(always)]
-pub fn to_bf16(x: u32) -> u32 {
-    let rounded = x.wrapping_add((x >> 16 & 1) + 0x7fff) >> 16;
-    if x & 0x7fff_ffff > 0x7f80_0000 { 0x7fff } else { rounded }
-}
 /// Bits as FP16, widened.
 pub fn h(x: u32) -> f32 {
     f16::from_bits(x as u16).to_f32()
@@ -247,22 +124,4 @@ pub fn i(x: u32) -> i32 {
 /// Signed.
 pub fn l(x: u64) -> i64 {
     x as i64
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// FP32 numbers of all sizes, those next to FP16 and BF16 numbers and next to the ties between them.
-    #[test]
-    fn conversions_to_16_bits_are_those_of_the_half_crate() {
-        let around = |bits: u32| [bits.wrapping_sub(1), bits, bits.wrapping_add(1)];
-        let all = (0..=u32::MAX).step_by(0x7ff).chain((0..=u32::MAX).step_by(0x1000).flat_map(around));
-        for x in all {
-            let (value, nan) = (f(x), f(x).is_nan());
-            let (want_f16, want_bf16) = (f16::from_f32(value).to_bits(), bf16::from_f32(value).to_bits());
-            assert_eq!(to_f16(x), if nan { 0x7fff } else { want_f16.into() }, "{value:e} = {x:#010x} as FP16");
-            assert_eq!(to_bf16(x), if nan { 0x7fff } else { want_bf16.into() }, "{value:e} = {x:#010x} as BF16");
-        }
-    }
 }

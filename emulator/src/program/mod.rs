@@ -33,6 +33,7 @@ pub mod rounding64;
 mod targets;
 pub(crate) mod tensor_core;
 pub(crate) mod tma;
+mod to_halves;
 mod told;
 mod undeclared;
 mod variables;

@@ -150,39 +150,44 @@ impl Special {
     }
 }
 
-/// Lane-wise functions, 32 lanes at a time.
+/// 32-bit registers of some lanes.
+type Lanes32 = [u32];
+/// 64-bit registers of some lanes.
+type Lanes64 = [u64];
+
+/// Lane-wise functions, of as many lanes as there are results.
 #[derive(Clone, Copy)]
 pub enum Alu {
     /// 32 → 32
-    U32(fn(&mut L32, &L32)),
+    U32(fn(&mut Lanes32, &Lanes32)),
     /// 32, 32 → 32
-    B32(fn(&mut L32, &L32, &L32)),
+    B32(fn(&mut Lanes32, &Lanes32, &Lanes32)),
     /// 32, 32, 32 → 32
-    T32(fn(&mut L32, &L32, &L32, &L32)),
+    T32(fn(&mut Lanes32, &Lanes32, &Lanes32, &Lanes32)),
     /// 32, 32, 32 → 32, each byte of the result out of one byte of the first two, which the third chooses: `prmt`
-    Permute(fn(&mut L32, &L32, &L32, &L32)),
+    Permute(fn(&mut Lanes32, &Lanes32, &Lanes32, &Lanes32)),
     /// 64 → 64
-    U64(fn(&mut L64, &L64)),
+    U64(fn(&mut Lanes64, &Lanes64)),
     /// 64, 64 → 64
-    B64(fn(&mut L64, &L64, &L64)),
+    B64(fn(&mut Lanes64, &Lanes64, &Lanes64)),
     /// 64, 64, 64 → 64
-    T64(fn(&mut L64, &L64, &L64, &L64)),
+    T64(fn(&mut Lanes64, &Lanes64, &Lanes64, &Lanes64)),
     /// 32 → 64
-    Widen(fn(&mut L64, &L32)),
+    Widen(fn(&mut Lanes64, &Lanes32)),
     /// 64 → 32
-    Narrow(fn(&mut L32, &L64)),
+    Narrow(fn(&mut Lanes32, &Lanes64)),
     /// 32, 32 → 64
-    Wide2(fn(&mut L64, &L32, &L32)),
+    Wide2(fn(&mut Lanes64, &Lanes32, &Lanes32)),
     /// 32, 32, 64 → 64
-    Wide3(fn(&mut L64, &L32, &L32, &L64)),
+    Wide3(fn(&mut Lanes64, &Lanes32, &Lanes32, &Lanes64)),
     /// 64, 32 → 64
-    Shift64(fn(&mut L64, &L64, &L32)),
+    Shift64(fn(&mut Lanes64, &Lanes64, &Lanes32)),
     /// 64, 32, 32 → 64
-    Field64(fn(&mut L64, &L64, &L32, &L32)),
+    Field64(fn(&mut Lanes64, &Lanes64, &Lanes32, &Lanes32)),
     /// 32, 32 → predicate
-    Compare32(fn(&L32, &L32) -> u32),
+    Compare32(fn(&Lanes32, &Lanes32) -> u32),
     /// 64, 64 → predicate
-    Compare64(fn(&L64, &L64) -> u32),
+    Compare64(fn(&Lanes64, &Lanes64) -> u32),
 }
 
 impl std::fmt::Debug for Alu {

@@ -4,7 +4,7 @@
 //! what one rounding of the exact result would have given.
 
 use super::lanes::{f, z};
-use super::op::{Alu, L32, L64};
+use super::op::Alu;
 use super::packed::odd_sum;
 use super::rounding64::{self, Round};
 
@@ -158,8 +158,8 @@ macro_rules! lanewise32 {
             $(let $x = input::<FTZ>($x);)+
             output::<R, FTZ, SAT>($e)
         }
-        fn $name<const R: u8, const FTZ: bool, const SAT: bool>(out: &mut L32, $($x: &L32),+) {
-            for i in 0..32 {
+        fn $name<const R: u8, const FTZ: bool, const SAT: bool>(out: &mut [u32], $($x: &[u32]),+) {
+            for i in 0..out.len() {
                 out[i] = $value::<R, FTZ, SAT>($($x[i]),+);
             }
         }
@@ -176,8 +176,8 @@ lanewise32!(sqrt, sqrt_one, |a| root(a));
 
 macro_rules! lanewise_pairs {
     ($name:ident, $value:ident, $($x:ident),+) => {
-        fn $name<const R: u8, const FTZ: bool, const SAT: bool>(out: &mut L64, $($x: &L64),+) {
-            for i in 0..32 {
+        fn $name<const R: u8, const FTZ: bool, const SAT: bool>(out: &mut [u64], $($x: &[u64]),+) {
+            for i in 0..out.len() {
                 let low = $value::<R, FTZ, SAT>($($x[i] as u32),+);
                 let high = $value::<R, FTZ, SAT>($(($x[i] >> 32) as u32),+);
                 out[i] = u64::from(high) << 32 | u64::from(low);

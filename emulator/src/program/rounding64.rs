@@ -4,7 +4,7 @@
 //! which the lowest stands for all that is cut off: rounding it gives what one rounding of the exact result would have given.
 
 use super::lanes::{d, of_operands};
-use super::op::{Alu, L64};
+use super::op::Alu;
 
 /// In which direction a result is rounded that is not exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,8 +199,8 @@ pub fn sqrt(a: u64, round: Round) -> u64 {
 pub fn alu(base: &str, round: Round) -> Option<Alu> {
     macro_rules! lanewise {
         ($kind:ident, $value:ident, $round:ident, $($x:ident),+) => {
-            Alu::$kind(|out: &mut L64, $($x: &L64),+| {
-                for i in 0..32 {
+            Alu::$kind(|out: &mut [u64], $($x: &[u64]),+| {
+                for i in 0..out.len() {
                     out[i] = $value($($x[i]),+, Round::$round);
                 }
             })
