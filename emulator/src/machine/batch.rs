@@ -9,13 +9,13 @@ use super::cluster::Cluster;
 use super::exact_kinds::Precision;
 use super::kinds;
 use super::mma::{Operands, PendingMma};
-use super::product::{Factors, Product, ReadyProduct};
+use super::product::{Factors, Product};
 use super::simd;
 use super::state::Cta;
 use super::strip::Strip;
 use super::tensor::{InstructionDescriptor, LANES, Layout, TensorMemory};
 use super::tiles;
-use crate::numerics::{MmaStep, Numerics};
+use crate::numerics::Numerics;
 use crate::program::kind::Kind;
 use smallvec::SmallVec;
 use std::cell::RefCell;
@@ -30,37 +30,11 @@ thread_local! {
     /// Memory of one product after the other. All clusters that a thread of the host runs share it: it stays in that thread's caches.
     static FACTORS: RefCell<Factors> = RefCell::default();
     static SPARE: RefCell<Vec<Operands>> = const { RefCell::new(Vec::new()) };
-    static ELEMENTS: RefCell<Elements> = RefCell::default();
 }
 
 /// Does it in the memory for operands made ready that this thread has.
 pub fn with_factors(work: impl FnOnce(&mut Factors)) {
     FACTORS.with_borrow_mut(work);
-}
-
-/// Where operands are read to that are made ready at once, and how many have been: of all clusters that a thread runs, one after the other.
-#[derive(Default)]
-struct Elements {
-    bits: [Vec<[u16; 16]>; 3],
-    count: usize,
-}
-
-/// What an MMA has read, in `operands`: reads it in memory that stays in the first-level cache, and makes it ready.
-pub fn read_ready(operands: &mut Operands, step: &MmaStep, run: usize, read: impl FnOnce(&mut Operands)) {
-    ELEMENTS.with_borrow_mut(|Elements { bits, count }| {
-        let mut swap = |operands: &mut Operands| {
-            let [a, other] = &mut operands.a;
-            for (bits, operand) in bits.iter_mut().zip([a, other, &mut operands.b]) {
-                std::mem::swap(bits, &mut operand.bits);
-                operand.bits.clear();
-            }
-        };
-        swap(operands);
-        read(operands);
-        *count += 1;
-        operands.ready.make(step, &operands.a, &operands.b, run, *count);
-        swap(operands);
-    });
 }
 
 /// Memory to read operands into.
@@ -112,8 +86,6 @@ struct Batch {
     accumulator: Accumulator,
     accumulate: bool,
     scale: u32,
-    /// All of its operands were made ready when they were read; otherwise none was, and their elements are there.
-    ready: bool,
     steps: Vec<Operands>,
 }
 
@@ -161,11 +133,6 @@ impl Batch {
         let step = i.step(self.accumulate, self.scale);
         let overwritten = !self.accumulate && parts.iter().all(|(_, rows)| rows.len() == LANES as usize);
         tensor.refresh(self.accumulator.column, run, overwritten);
-        if self.ready {
-            let a: SmallVec<[_; DEPTH]> = self.steps.iter().map(|o| o.ready.a(cta)).collect();
-            let b: SmallVec<[_; DEPTH]> = self.steps.iter().map(|o| o.ready.b()).collect();
-            return simd::run(ReadyProduct { step, a: &a, b: &b, strips: &strips, cells: tensor.cells_mut() });
-        }
         let a: SmallVec<[_; DEPTH]> = self.steps.iter().map(|o| &o.a[cta].bits[..]).collect();
         let b: SmallVec<[_; DEPTH]> = self.steps.iter().map(|o| &o.b.bits[..]).collect();
         simd::run(Product {
@@ -262,8 +229,7 @@ impl Batches {
         if m.descriptor.kind != Kind::F16 {
             return self.at_once(numerics, &accumulator, m, operands, ctas);
         }
-        let ready = operands.ready.is_made();
-        let joins = |b: &Batch| m.accumulate && m.scale == 0 && b.ready == ready && b.accumulator == accumulator;
+        let joins = |b: &Batch| m.accumulate && m.scale == 0 && b.accumulator == accumulator;
         if let Some(at) = self.waiting.iter().position(joins) {
             self.waiting[at].steps.push(operands);
             if self.waiting[at].steps.len() == DEPTH {
@@ -273,7 +239,7 @@ impl Batches {
         }
         self.compute_overlapping(numerics, &accumulator, ctas);
         let (accumulate, scale) = (m.accumulate, m.scale);
-        self.waiting.push(Batch { accumulator, accumulate, scale, ready, steps: vec![operands] });
+        self.waiting.push(Batch { accumulator, accumulate, scale, steps: vec![operands] });
     }
 
     /// What waits for the same cells is computed.

@@ -5,7 +5,7 @@ use super::exact_kinds::{self, Precision};
 use super::formats::Format;
 use super::instruction_descriptor::{Accumulator, InstructionDescriptor};
 use super::operand::bytes;
-use super::product::{Factors, Line, fast};
+use super::product::{Factors, Line, Steps, fast};
 use super::scale_factors::ScaleFactors;
 use super::simd::{Lanes, WIDTH, Work};
 use super::strip::Strip;
@@ -48,7 +48,7 @@ impl Work for Product<'_> {
         let step = MmaStep { d_f32: i.d == Accumulator::F32, accumulate, scale, ..MmaStep::default() };
         let mut pair = 0;
         for strip in strips {
-            fast::<L, R, S, C>(&step, factors, 0..steps, steps, strip, pair, cells);
+            fast::<L, R, S, C>(&step, &Steps { factors, which: 0..steps, steps }, strip, pair, cells);
             pair += strip.pairs();
         }
     }

@@ -11,7 +11,6 @@ use super::issued::Recent;
 use super::issuer::Group;
 use super::mma_operands::Checked;
 use super::operand::Operand;
-use super::ready::Ready;
 use super::registers::lanes;
 use super::scale_factors::ScaleFactors;
 use super::state::{At, Pending, Span};
@@ -67,8 +66,6 @@ pub struct Operands {
     pub b: Operand,
     /// Of each CTA, where there are any.
     pub factors: [ScaleFactors; 2],
-    /// What vectors multiply, if they will: then the elements themselves are not kept.
-    pub ready: Ready,
 }
 
 impl Operands {
@@ -77,7 +74,6 @@ impl Operands {
         self.a.iter_mut().for_each(Operand::clear);
         self.b.clear();
         self.factors.iter_mut().for_each(ScaleFactors::clear);
-        self.ready.clear();
         self
     }
 }

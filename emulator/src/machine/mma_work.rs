@@ -1,13 +1,10 @@
 //! The tensor core at work on `tcgen05.mma`: operands are read, later D is written.
 
-use super::batch::{read_ready, spare_operands};
+use super::batch::spare_operands;
 use super::cluster::Cluster;
-use super::mma::{Operands, Source};
+use super::mma::Source;
 use super::operand::Operand;
 use super::tensor::Layout;
-use super::tiles;
-use crate::numerics::Numerics;
-use crate::program::kind::Kind;
 use crate::report::EventKind;
 
 impl Cluster<'_> {
@@ -40,26 +37,15 @@ impl Cluster<'_> {
             self.mmas[n].operands = Some(operands);
             return;
         }
-        let read = |operands: &mut Operands| {
-            for (&c, a) in m.group.iter().zip(&mut operands.a) {
-                match m.a {
-                    Source::Shared(d) => a.read(&self.ctas[c].shared, &d, i.m / g, i.a_mn_major),
-                    Source::Tensor(column) => {
-                        a.read_tensor(&self.ctas[c].tensor, column, i.m / g, Layout::of(i.m, m.group.len(), m.lane));
-                    }
+        for (&c, a) in m.group.iter().zip(&mut operands.a) {
+            match m.a {
+                Source::Shared(d) => a.read(&self.ctas[c].shared, &d, i.m / g, i.a_mn_major),
+                Source::Tensor(column) => {
+                    a.read_tensor(&self.ctas[c].tensor, column, i.m / g, Layout::of(i.m, m.group.len(), m.lane));
                 }
-                operands.b.read(&self.ctas[c].shared, &m.b, i.n / g, i.b_mn_major);
             }
-        };
-        let (numerics, step) = (self.options.numerics, i.step(m.accumulate, m.scale));
-        let vectors = i.kind == Kind::F16 && numerics == Numerics::Fast && !tiles::compute(numerics, &step);
-        if vectors && !self.options.keep_operands {
-            let run = Layout::of(i.m, m.group.len(), m.lane).columns(i.n);
-            read_ready(&mut operands, &step, run as usize, read);
-            self.mmas[n].operands = Some(operands);
-            return;
+            operands.b.read(&self.ctas[c].shared, &m.b, i.n / g, i.b_mn_major);
         }
-        read(&mut operands);
         if self.options.keep_operands
             && let Some(event) = m.event
             && let EventKind::Mma(mma) = &mut self.trace[event].kind

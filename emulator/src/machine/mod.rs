@@ -111,7 +111,6 @@ mod prepare;
 mod print;
 pub(crate) mod product;
 mod promises;
-mod ready;
 mod reduction;
 mod register_pool;
 mod registers;

@@ -64,8 +64,12 @@ impl Work for Product<'_> {
         for strip in self.strips {
             match self.numerics {
                 Numerics::Fast => {
-                    let some = |which| Together { factors: self.factors, which, steps };
-                    sum_up::<L, R, S, C, _>(&self.step, steps, some, strip, pair, self.cells);
+                    // An FP16 accumulator is rounded after each MMA.
+                    let together = if self.step.d_f32 { steps.max(1) } else { 1 };
+                    for first in (0..steps).step_by(together) {
+                        let some = Steps { factors: self.factors, which: first..first + together, steps };
+                        fast::<L, R, S, C>(&nth(&self.step, first), &some, strip, pair, self.cells);
+                    }
                 }
                 Numerics::Exact => {
                     let what = [0, 1].map(|n| nth(&self.step, n));
@@ -74,44 +78,6 @@ impl Work for Product<'_> {
             }
             pair += strip.pairs();
         }
-    }
-}
-
-/// The same of operands that were made ready when they were read: of each step its panels of A and pairs of B, and sums in FP32.
-pub struct ReadyProduct<'a> {
-    pub step: MmaStep,
-    pub a: &'a [&'a [Panel<f32>]],
-    pub b: &'a [&'a [Pair<f32>]],
-    pub strips: &'a [Strip<'a>],
-    pub cells: &'a mut [u32],
-}
-
-impl Work for ReadyProduct<'_> {
-    #[inline(always)]
-    fn run<L: Lanes, const R: usize, const S: usize, const C: usize, const E: usize>(self) {
-        let some = |which: Range<usize>| Apart { a: &self.a[which.clone()], b: &self.b[which] };
-        let mut pair = 0;
-        for strip in self.strips {
-            sum_up::<L, R, S, C, _>(&self.step, self.a.len(), some, strip, pair, self.cells);
-            pair += strip.pairs();
-        }
-    }
-}
-
-/// So many steps of a strip whose pairs begin at `pair`; `some` are those in a range.
-#[inline(always)]
-fn sum_up<L: Lanes, const R: usize, const S: usize, const C: usize, K: Steps>(
-    step: &MmaStep,
-    steps: usize,
-    some: impl Fn(Range<usize>) -> K,
-    strip: &Strip,
-    pair: usize,
-    cells: &mut [u32],
-) {
-    // An FP16 accumulator is rounded after each MMA.
-    let together = if step.d_f32 { steps.max(1) } else { 1 };
-    for first in (0..steps).step_by(together) {
-        strip_of::<L, R, S, C>(&nth(step, first), &some(first..first + together), strip, pair, cells);
     }
 }
 
@@ -226,79 +192,32 @@ fn exponents(bits: &[u16; 16], bf: bool) -> [i16; 16] {
     exponents
 }
 
-/// Steps of a product, as the loops over FP32 read them.
-trait Steps {
-    fn count(&self) -> usize;
-    fn a(&self, step: usize, panel: usize) -> &Panel<f32>;
-    fn b(&self, step: usize, pair: usize) -> &Pair<f32>;
+/// Some steps of so many, as the loops over FP32 read them.
+pub struct Steps<'a> {
+    pub factors: &'a Factors,
+    pub which: Range<usize>,
+    pub steps: usize,
 }
 
-/// Some steps of so many.
-struct Together<'a> {
-    factors: &'a Factors,
-    which: Range<usize>,
-    steps: usize,
-}
-
-impl Steps for Together<'_> {
+impl Steps<'_> {
+    /// Of a panel of A, one step after the other.
     #[inline(always)]
-    fn count(&self) -> usize {
-        self.which.len()
+    fn a(&self, panel: usize) -> &[Panel<f32>] {
+        &self.factors.a[panel * self.steps..][self.which.clone()]
     }
 
+    /// The same of a pair of B.
     #[inline(always)]
-    fn a(&self, step: usize, panel: usize) -> &Panel<f32> {
-        &self.factors.a[panel * self.steps + self.which.start + step]
-    }
-
-    #[inline(always)]
-    fn b(&self, step: usize, pair: usize) -> &Pair<f32> {
-        &self.factors.b[pair * self.steps + self.which.start + step]
+    fn b(&self, pair: usize) -> &[Pair<f32>] {
+        &self.factors.b[pair * self.steps..][self.which.clone()]
     }
 }
 
-/// Steps that lie each by itself.
-struct Apart<'a> {
-    a: &'a [&'a [Panel<f32>]],
-    b: &'a [&'a [Pair<f32>]],
-}
-
-impl Steps for Apart<'_> {
-    #[inline(always)]
-    fn count(&self) -> usize {
-        self.a.len()
-    }
-
-    #[inline(always)]
-    fn a(&self, step: usize, panel: usize) -> &Panel<f32> {
-        &self.a[step][panel]
-    }
-
-    #[inline(always)]
-    fn b(&self, step: usize, pair: usize) -> &Pair<f32> {
-        &self.b[step][pair]
-    }
-}
-
-/// The steps `which`, out of so many, of a strip whose pairs begin at `pair`.
+/// FP32 sums of some steps, of a strip whose pairs begin at `pair`.
 #[inline(always)]
 pub fn fast<L: Lanes, const R: usize, const S: usize, const C: usize>(
     step: &MmaStep,
-    factors: &Factors,
-    which: Range<usize>,
-    steps: usize,
-    strip: &Strip,
-    pair: usize,
-    cells: &mut [u32],
-) {
-    strip_of::<L, R, S, C>(step, &Together { factors, which, steps }, strip, pair, cells);
-}
-
-/// A strip whose pairs begin at `pair`.
-#[inline(always)]
-fn strip_of<L: Lanes, const R: usize, const S: usize, const C: usize>(
-    step: &MmaStep,
-    steps: &impl Steps,
+    steps: &Steps,
     strip: &Strip,
     pair: usize,
     cells: &mut [u32],
@@ -375,7 +294,7 @@ type Columns = (usize, usize);
 #[inline(always)]
 fn block<L: Lanes, const R: usize, const C: usize>(
     step: &MmaStep,
-    steps: &impl Steps,
+    steps: &Steps,
     rows: &[Row; R],
     b: Columns,
     at: usize,
@@ -413,7 +332,7 @@ fn block<L: Lanes, const R: usize, const C: usize>(
 /// The loops over vectors are so short that the compiler unrolls them; `held` is then in registers.
 #[inline(always)]
 fn sums<L: Lanes, const R: usize, const C: usize>(
-    steps: &impl Steps,
+    steps: &Steps,
     row: usize,
     (pair, half): Columns,
     accumulate: bool,
@@ -431,9 +350,9 @@ fn sums<L: Lanes, const R: usize, const C: usize>(
     }
     // Remainders, so that the loop needs no checks.
     let (place, half) = (row % WIDTH, half % 2);
-    for step in 0..steps.count() {
-        let a: &[Line<[f32; WIDTH]>; R] = rows_of(steps.a(step, row / WIDTH), place);
-        for (k, b) in steps.b(step, pair).iter().enumerate() {
+    for (a, b) in steps.a(row / WIDTH).iter().zip(steps.b(pair)) {
+        let a: &[Line<[f32; WIDTH]>; R] = rows_of(a, place);
+        for (k, b) in b.iter().enumerate() {
             let mut vectors = [L::splat_float(0.0); C];
             for c in 0..C {
                 vectors[c] = L::load_floats(&b[(half + c) % 2].0);

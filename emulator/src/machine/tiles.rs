@@ -8,7 +8,7 @@
 //! products, and whatever sums of them, are multiples of 2^-100, and none is infinite. With a D up to 2^-101 a sum is D or
 //! at least 2^-101; with a larger D, it is a multiple of 2^-124. So only a D that is subnormal before needs care.
 
-use super::product::{Line, Product, d_bits, d_values, fast, nth, read_cells, turned, values, write_cells};
+use super::product::{self, Line, Product, d_bits, d_values, fast, nth, read_cells, turned, values, write_cells};
 use super::simd::{Lanes, Tiles, WIDTH, flat_mut};
 use super::strip::Strip;
 use crate::numerics::{MmaStep, Numerics};
@@ -73,16 +73,8 @@ pub struct Factors {
 /// The tiles for such products, if they are to be had. Not with FP16 accumulators: those are rounded after each MMA, and
 /// vectors do that faster.
 pub fn of(numerics: Numerics, step: &MmaStep) -> Option<Tiles> {
-    if suit(numerics, step) { Tiles::new(Form::of(step)) } else { None }
-}
-
-/// Whether tiles will compute such products.
-pub fn compute(numerics: Numerics, step: &MmaStep) -> bool {
-    suit(numerics, step) && Tiles::are_usable()
-}
-
-fn suit(numerics: Numerics, step: &MmaStep) -> bool {
-    numerics == Numerics::Fast && step.a_bf16 == step.b_bf16 && step.d_f32
+    let suit = numerics == Numerics::Fast && step.a_bf16 == step.b_bf16 && step.d_f32;
+    if suit { Tiles::new(Form::of(step)) } else { None }
 }
 
 /// The largest and the smallest magnitude of some FP32 numbers other than zero; the latter counted from above.
@@ -140,7 +132,8 @@ pub fn run<L: Lanes, const R: usize, const S: usize, const C: usize>(mut product
                 let some = Steps { step: &step, factors, which, of: steps, columns, panel };
                 some.add::<L>(&mut tiles, strip, product.cells);
             } else {
-                fast::<L, R, S, C>(&step, product.factors, which, steps, strip, panel / 2, product.cells);
+                let some = product::Steps { factors: product.factors, which, steps };
+                fast::<L, R, S, C>(&step, &some, strip, panel / 2, product.cells);
             }
         }
         panel += strip.panels();
