@@ -83,8 +83,8 @@ pub use numerics::{MmaStep, Numerics};
 pub use order::{RULES, Rule};
 pub use program::{FORMS, Program, load, special_registers};
 pub use report::{
-    Actor, Barrier, Copy, CopyKind, CtaState, Deadlock, Event, EventKind, Issuer, Memory, Mma, OperandRead, Printed,
-    Report, Usage, Wgmma,
+    Actor, Barrier, Bytes, Copy, CopyKind, CtaState, Deadlock, Event, EventKind, Issuer, Memory, Mma, OperandRead,
+    Printed, Report, Usage, Wgmma,
 };
 pub use settled::{SETTLED, Settled};
 pub use tensor_map::{Element, Swizzle, TensorMap};
@@ -111,7 +111,7 @@ pub enum Mode {
     #[default]
     Judge,
     /// Results and times, which are the same. What would have to be remembered of each access is not, so that no race, no error of layout or
-    /// of lifetimes and no hang of another interleaving is found. What shows by itself still is: a place out of bounds, a hang, an undefined
+    /// of lifetimes, no phase that may be overtaken and no hang of another interleaving is found. What shows by itself still is: a place out of bounds, a hang, an undefined
     /// value that is stored. [`Report::incomplete`] says so.
     Compute,
     /// Times alone: matrices are neither moved nor multiplied either. All memory that the launch does not give as bytes begins with

@@ -4,6 +4,7 @@ use super::cluster::{Cluster, Stop};
 use super::copied::CHUNK;
 use super::memory::Runs;
 use super::outbox::{Item, Write};
+use super::registers::lanes;
 use super::resolve::{Access, Target};
 use super::scale_factors::READS_FACTORS;
 use super::state::{At, Race, RaceMemory, Slot};
@@ -207,6 +208,9 @@ impl<'a> Cluster<'a> {
         let StoreOp { space, ref address, bytes, ref s, sync } = *op;
         let each = usize::from(bytes);
         let total = each * s.len();
+        if !self.options.judges() && self.store_own(at, op, total) {
+            return Ok(());
+        }
         let targets = self.targets(at, space, address, total as u64, Access::Store)?;
         self.reach_all(w, &targets, site);
         let stamp = Stamp { strength: self.strength(w, sync), ..self.stamp(w, mask, site) };
@@ -324,8 +328,42 @@ impl<'a> Cluster<'a> {
     /// Stores 32-bit registers, all of which are defined, to the shared memory of the warp's own CTA; tells whether that is where all
     /// targets lie, in memory of which nothing else needs to be known.
     fn store_own_words(&mut self, w: usize, s: &[Reg], targets: &[(usize, Target)]) -> bool {
+        let cta = self.warps[w].cta;
+        let own = |&(_, target): &(usize, Target)| matches!(target, Target::Shared(c, _) if c == cta);
+        targets.iter().all(own)
+            && self.put_words(w, s, targets.iter().map(|(lane, target)| (*lane, target.offset() as usize)))
+    }
+
+    /// A store without the judge: where its lanes write defined words to their own CTA's shared memory, nothing else needs to be known.
+    /// Whether it was one.
+    fn store_own(&mut self, at: At, op: &StoreOp, total: usize) -> bool {
+        let At { w, mask, .. } = at;
+        let StoreOp { space, ref address, bytes, ref s, sync } = *op;
+        let registers = &self.warps[w].registers;
+        let defined = s.iter().fold(registers.defined(address.base), |all, &reg| all & registers.defined(reg));
+        if bytes != 4 || sync.is_some() || mask & !defined != 0 || self.blank.is_some() {
+            return false;
+        }
+        let Some(offsets) = self.own_offsets(at, space, address, total as u64) else { return false };
+        let (mut places, mut count) = ([0; 32], 0);
+        for lane in lanes(mask) {
+            places[count] = offsets[lane];
+            count += 1;
+        }
+        let places = &places[..count];
+        let (low, high) = places.iter().fold((u32::MAX, 0), |(low, high), &at| (low.min(at), high.max(at)));
+        let watched = self.near_barrier(low, high + total as u32) || self.warps[w].loaded_chunks.knows(s[0]);
+        if watched || !self.put_words(w, s, lanes(mask).zip(places).map(|(lane, &place)| (lane, place as usize))) {
+            return false;
+        }
+        self.charge_shared(at, places, total, false);
+        self.acted();
+        true
+    }
+
+    /// Writes 32-bit registers of lanes to these places of the own CTA's shared memory, if nothing else needs to be known of it.
+    fn put_words(&mut self, w: usize, s: &[Reg], places: impl Iterator<Item = (usize, usize)>) -> bool {
         let warp = &self.warps[w];
-        let own = |&(_, target): &(usize, Target)| matches!(target, Target::Shared(c, _) if c == warp.cta);
         let mut sources = [&warp.registers.b32[0]; 4];
         let words = s.len().min(sources.len());
         for (source, &reg) in sources.iter_mut().zip(s) {
@@ -333,11 +371,10 @@ impl<'a> Cluster<'a> {
             *source = &warp.registers.b32[usize::from(n)];
         }
         let shared = &mut self.ctas[warp.cta].shared;
-        if s.len() > words || shared.has_blanks() || !self.published.is_empty() || !targets.iter().all(own) {
+        if s.len() > words || shared.has_blanks() || !self.published.is_empty() {
             return false;
         }
-        for &(lane, target) in targets {
-            let at = target.offset() as usize;
+        for (lane, at) in places {
             let values = sources.map(|source| source[lane].to_le_bytes());
             match shared.bytes[at..].first_chunk_mut::<16>() {
                 Some(whole) if words == 4 => whole.copy_from_slice(values.as_flattened()),

@@ -109,9 +109,10 @@ impl Touched {
                     self.words.push((buffer as u32, n as u32));
                 }
                 *mine |= new;
-                let came = new & !before;
-                if came != 0 {
-                    missed += LINE * u64::from(came.count_ones());
+                let mut came = new & !before;
+                while came != 0 {
+                    missed += LINE;
+                    came &= came - 1;
                 }
             };
             if let Some((words, lines)) = same_lines(runs) {

@@ -55,7 +55,7 @@ impl Cluster<'_> {
                 }
                 done
             }
-            Target::Shared(_, offset) => {
+            Target::Shared(..) => {
                 let (mut offsets, mut count) = ([0; 32], 0);
                 for (_, target) in targets {
                     if let Target::Shared(_, at) = *target {
@@ -63,26 +63,35 @@ impl Cluster<'_> {
                         count += 1;
                     }
                 }
-                let offsets = &offsets[..count];
-                let cycles = bank_cycles(offsets, total as u32);
-                self.ctas[c].busy.shared_port += cycles;
-                let cycles = cycles * self.ctas[c].slowed.shared_port / 256;
-                let begin = now.max(self.ctas[c].shared_port_free);
-                self.ctas[c].shared_port_free = begin + cycles;
-                let delay = self.jitter(30);
-                let done = begin + cycles + if load { self.costs.shared_load } else { 0 } + delay;
-                if !load {
-                    let low = offsets.iter().copied().min().unwrap_or(offset);
-                    let low = self.dynamic_offset(low);
-                    self.trace(c, actor, Span::of_warp(w, now, done), site, || EventKind::SharedStore {
-                        offset: low,
-                        bytes,
-                    });
-                    self.warps[w].fragments[f].ready_at = begin + cycles;
-                }
-                done
+                self.charge_shared(at, &offsets[..count], total, load)
             }
         }
+    }
+
+    /// The same of an access of shared memory, at these offsets.
+    pub fn charge_shared(&mut self, at: At, offsets: &[u32], total: usize, load: bool) -> u64 {
+        let At { w, f, site, .. } = at;
+        let now = self.warps[w].fragments[f].ready_at;
+        let c = self.warps[w].cta;
+        let cta = &mut self.ctas[c];
+        let cycles = bank_cycles(offsets, total as u32);
+        cta.busy.shared_port += cycles;
+        let cycles = cycles * cta.slowed.shared_port / 256;
+        let begin = now.max(cta.shared_port_free);
+        cta.shared_port_free = begin + cycles;
+        let delay = self.jitter(30);
+        let done = begin + cycles + if load { self.costs.shared_load } else { 0 } + delay;
+        if !load {
+            let actor = crate::report::Actor::Warp(self.warps[w].index);
+            let start = self.kernel.dynamic_start;
+            self.trace(c, actor, Span::of_warp(w, now, done), site, || {
+                let low = offsets.iter().copied().min().unwrap_or(start);
+                let offset = low.wrapping_sub(start) as i32;
+                EventKind::SharedStore { offset, bytes: (total * offsets.len()) as u32 }
+            });
+            self.warps[w].fragments[f].ready_at = begin + cycles;
+        }
+        done
     }
 }
 
@@ -96,8 +105,11 @@ pub fn bank_cycles(offsets: &[u32], bytes: u32) -> u64 {
         .map(|group| {
             // Most touch no bank twice.
             let each = (1u64 << words.min(32)) - 1;
-            let banks = group.iter().fold(0, |banks, &o| banks | each << (o / 4 % 32));
-            if banks.count_ones() == group.len() as u32 * words && banks >> 32 == 0 {
+            let (banks, twice) = group.iter().fold((0, 0), |(banks, twice), &offset| {
+                let of_lane = each << (offset / 4 % 32);
+                (banks | of_lane, twice | banks & of_lane)
+            });
+            if twice == 0 && banks >> 32 == 0 {
                 return 1;
             }
             let mut touched = [0; 32];

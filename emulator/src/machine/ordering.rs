@@ -90,7 +90,7 @@ impl Cluster<'_> {
     }
 
     /// Whether bytes of shared memory may be those of an mbarrier: few accesses come close to one.
-    fn near_barrier(&self, low: u32, high: u32) -> bool {
+    pub fn near_barrier(&self, low: u32, high: u32) -> bool {
         let (first, end) = self.barrier_span;
         low < end && first < high && self.barriers.iter().any(|b| b.valid && b.offset < high && low < b.offset + 8)
     }

@@ -7,7 +7,7 @@ use super::registers::lanes;
 use super::state::At;
 use super::step::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use crate::program::RESERVED_SHARED;
-use crate::program::op::{Address, Reg, Space};
+use crate::program::op::{Address, L32, Reg, Space};
 use crate::report::Memory;
 
 /// What is done at an address, for messages.
@@ -215,21 +215,32 @@ impl Cluster<'_> {
         targets: &mut Vec<(usize, Target)>,
     ) -> bool {
         targets.clear();
-        let warp = &self.warps[at.w];
-        let (Space::Shared, Reg::B32(base)) = (space, address.base) else { return false };
-        let bases = &warp.registers.b32[usize::from(base)];
-        let first = u64::from(RESERVED_SHARED);
-        let Some(last) = (self.ctas[warp.cta].shared.bytes.len() as u64).checked_sub(total) else { return false };
-        for lane in lanes(at.mask) {
-            let at = u64::from(bases[lane]).wrapping_add(address.offset as u64);
-            let (rank, offset) = (at >> 24 & 0xff, at & 0x00ff_ffff);
-            let fits = (rank == 0 || rank == warp.cta as u64) && (first..=last).contains(&offset);
-            if !fits || total > 0 && !at.is_multiple_of(total) {
-                return false;
-            }
-            targets.push((lane, Target::Shared(warp.cta, offset as u32)));
-        }
+        let Some(offsets) = self.own_offsets(at, space, address, total) else { return false };
+        let cta = self.warps[at.w].cta;
+        targets.extend(lanes(at.mask).map(|lane| (lane, Target::Shared(cta, offsets[lane]))));
         true
+    }
+
+    /// The offsets in the window of the warp's own CTA at which all lanes of the mask have so many bytes, aligned; of the other lanes they
+    /// mean nothing.
+    pub fn own_offsets(&self, at: At, space: Space, address: &Address, total: u64) -> Option<L32> {
+        let warp = &self.warps[at.w];
+        let (Space::Shared, Reg::B32(base)) = (space, address.base) else { return None };
+        let first = RESERVED_SHARED;
+        let last = u32::try_from(self.ctas[warp.cta].shared.bytes.len() as u64).ok()?.checked_sub(total as u32)?;
+        let (add, own) = (address.offset as u32, warp.cta as u32);
+        // All lanes, without branches: it becomes vector code.
+        let mut wrong = [0; 32];
+        let mut offsets = warp.registers.b32[usize::from(base)];
+        for (offset, wrong) in offsets.iter_mut().zip(&mut wrong) {
+            let at = offset.wrapping_add(add);
+            let rank = at >> 24;
+            *offset = at & 0x00ff_ffff;
+            let beyond = offset.wrapping_sub(first) > last.wrapping_sub(first);
+            *wrong = u32::from(beyond) | u32::from(rank != 0 && rank != own) | at & (total as u32).wrapping_sub(1);
+        }
+        let right = lanes(at.mask).fold(0, |all, lane| all | wrong[lane]) == 0;
+        (right && total.is_power_of_two() && last >= first).then_some(offsets)
     }
 
     /// A place in the parameters.

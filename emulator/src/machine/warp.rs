@@ -121,6 +121,9 @@ pub struct NarrowFence {
 pub struct Warp {
     /// Rank of its CTA in the cluster.
     pub cta: usize,
+    /// Accesses are held against others. Otherwise a warp knows of others no more than what happened before ([`Views::hb`]): it says what
+    /// a hang is due to.
+    pub judged: bool,
     /// Its number in the CTA.
     pub index: u32,
     /// Lanes that exist and have not ended.
@@ -249,7 +252,7 @@ impl Warp {
 
     /// An asynchronous operation of its begins: what came before. What the warp does next, a wait above all, did not.
     pub fn starts(&mut self) -> Clock {
-        let before = self.views.before_now();
+        let before = if self.judged { self.views.before_now() } else { Clock::default() };
         self.advance();
         before
     }
@@ -283,7 +286,9 @@ impl Warp {
         // clusterlaunchcontrol.try_cancel in the PTX ISA hands its response back so).
         views.fenced.join(&self.views.fenced);
         views.inits.clone_from(&self.views.inits);
-        views.order = self.views.before_now();
+        if self.judged {
+            views.order = self.views.before_now();
+        }
         views
     }
 
@@ -318,7 +323,9 @@ impl Warp {
 
     /// `fence.mbarrier_init`: initialisations so far may be told by a relaxed operation.
     pub fn init_fence(&mut self) {
-        self.views.inits.join(&self.views.hb);
+        if self.judged {
+            self.views.inits.join(&self.views.hb);
+        }
         self.advance();
     }
 
@@ -332,6 +339,9 @@ impl Warp {
     /// the warp did since the warp last synchronised did not happen before.
     pub fn proxy_fence(&mut self, mask: u32, shared: bool, global: bool) {
         let known = self.known_to(mask);
+        if !self.judged {
+            return;
+        }
         if shared {
             self.views.fenced.join(&known);
         }
