@@ -81,7 +81,7 @@ fn places(swizzle: Swizzle, row: u32) -> Result<Vec<usize>, String> {
         cluster: [1, 1, 1],
         block: [1, 1, 1],
         buffers: vec![
-            Buffer { name: "in".into(), content: Content::Bytes(numbers), ..Buffer::default() },
+            Buffer { name: "in".into(), content: Content::Bytes(numbers.into()), ..Buffer::default() },
             Buffer { name: "out".into(), content: Content::Undefined { bytes: PERIOD.into() }, ..Buffer::default() },
         ],
         params: vec![Param::TensorMap { buffer: 0, map }, Param::Pointer { buffer: 1, offset: 0 }],

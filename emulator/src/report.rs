@@ -2,6 +2,8 @@
 
 use crate::diagnostic::{Diagnostic, Label, Place};
 use serde::Serialize;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
 /// The outcome of a run.
 #[derive(Clone, Debug, Default)]
@@ -100,11 +102,77 @@ impl Report {
     }
 }
 
+/// Own bytes, or given ones that nobody has changed yet and nothing has copied. Who changes given ones has a copy of his own from then on.
+#[derive(Clone, Debug, Default)]
+pub struct Bytes {
+    given: Option<Arc<Vec<u8>>>,
+    /// Empty while there are given ones.
+    own: Vec<u8>,
+}
+
+impl Bytes {
+    /// Own bytes; a copy if they are given ones.
+    pub(crate) fn own(&mut self) -> &mut Vec<u8> {
+        if self.given.is_some() {
+            self.own = self.given.take().map(Arc::unwrap_or_clone).unwrap_or_default();
+        }
+        &mut self.own
+    }
+}
+
+impl From<Vec<u8>> for Bytes {
+    fn from(own: Vec<u8>) -> Bytes {
+        Bytes { given: None, own }
+    }
+}
+
+impl From<Arc<Vec<u8>>> for Bytes {
+    fn from(given: Arc<Vec<u8>>) -> Bytes {
+        Bytes { given: Some(given), own: Vec::new() }
+    }
+}
+
+impl From<Bytes> for Vec<u8> {
+    fn from(mut bytes: Bytes) -> Vec<u8> {
+        std::mem::take(bytes.own())
+    }
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        self.given.as_deref().unwrap_or(&self.own)
+    }
+}
+
+impl DerefMut for Bytes {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        self.own()
+    }
+}
+
+impl AsRef<[u8]> for Bytes {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl<T: AsRef<[u8]> + ?Sized> PartialEq<T> for Bytes {
+    fn eq(&self, other: &T) -> bool {
+        self[..] == *other.as_ref()
+    }
+}
+
+impl Eq for Bytes {}
+
 /// Bytes, and which of them were ever written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
     /// The bytes; one that was never written holds the poison `0xFF` (FP16, BF16 and FP32 then read as NaN).
-    pub bytes: Vec<u8>,
+    pub bytes: Bytes,
     /// A bit for each byte, lowest first: written, with a defined value.
     pub defined: Vec<u64>,
     /// A bit for each byte, lowest first: blank, that is written with a defined value that was not computed

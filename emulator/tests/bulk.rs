@@ -26,7 +26,7 @@ fn launch(clusters: u32, source: Vec<u8>, mark: Param, delay: u32, writer: u32) 
         cluster: [1; 3],
         block: [32, 1, 1],
         buffers: vec![
-            buffer("src", Content::Bytes(source)),
+            buffer("src", Content::Bytes(source.into())),
             buffer("other", Content::Fill { bytes, value: 0 }),
             buffer("out", Content::Fill { bytes, value: 0 }),
         ],

@@ -66,7 +66,8 @@ impl Case {
             true => (0..K * N).map(|at| b[at % N * K + at / N]).collect(),
             false => b.to_vec(),
         };
-        let bytes = |m: &[i32]| m.iter().flat_map(|&x| f16::from_f32(x as f32).to_bits().to_le_bytes()).collect();
+        let bytes =
+            |m: &[i32]| m.iter().flat_map(|&x| f16::from_f32(x as f32).to_bits().to_le_bytes()).collect::<Vec<u8>>();
         let buffer = |name: &str, content| Buffer { name: name.into(), content, ..Default::default() };
         let mut params = if self.entry == "pointers" {
             let pointers = (0..3).map(|buffer| Param::Pointer { buffer, offset: 0 });
@@ -84,8 +85,8 @@ impl Case {
             block: [32 * self.warps as u32, 1, 1],
             dynamic_shared: self.shared,
             buffers: vec![
-                buffer("A", Content::Bytes(bytes(a))),
-                buffer("B", Content::Bytes(bytes(&b))),
+                buffer("A", Content::Bytes(bytes(a).into())),
+                buffer("B", Content::Bytes(bytes(&b).into())),
                 buffer("D", Content::Undefined { bytes: (M * N * 2) as u64 }),
             ],
             params,

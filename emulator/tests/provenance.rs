@@ -128,8 +128,8 @@ fn tiles_that_threads_store_by_another_swizzle() {
     found(&text, &one_tile(), "swizzle-mismatch", &parts);
     // Where each chunk holds the same number, nobody can tell where it came from.
     let mut launch = one_tile();
-    launch.buffers[0].content = Content::Bytes([0, 0x3c].repeat(128 * 64));
-    launch.buffers[1].content = Content::Bytes([0, 0x3c].repeat(128 * 64));
+    launch.buffers[0].content = Content::Bytes([0, 0x3c].repeat(128 * 64).into());
+    launch.buffers[1].content = Content::Bytes([0, 0x3c].repeat(128 * 64).into());
     silent(&text, &launch);
 }
 

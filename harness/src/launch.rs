@@ -25,7 +25,7 @@ pub fn buffer(matrix: Matrix) -> usize {
 /// # Errors
 /// When no kernel could move the matrices of this problem: [`Placement::check`].
 pub fn launch(built: &Built, inputs: &Inputs) -> Result<Launch, Refused> {
-    let bytes = |matrix: &[u16]| Content::Bytes(to_bytes(matrix));
+    let bytes = |matrix: &[u16]| Content::Bytes(to_bytes(matrix).into());
     launch_on(built, &inputs.problem, bytes(&inputs.a), bytes(&inputs.b))
 }
 

@@ -144,7 +144,7 @@ fn a_launch_description_runs_as_on_the_emulator() {
             distribution: Distribution::Integers { low, high },
         })
     };
-    for y in [numbers(0, 5), Content::Fill { bytes: 4000, value: 0 }, Content::Bytes(vec![0; 4000])] {
+    for y in [numbers(0, 5), Content::Fill { bytes: 4000, value: 0 }, Content::Bytes(vec![0; 4000].into())] {
         let buffer = |name: &str, content| Buffer { name: name.into(), content, ..Default::default() };
         let described = Launch {
             entry: "saxpy".into(),
@@ -164,7 +164,7 @@ fn a_launch_description_runs_as_on_the_emulator() {
         let report = emulator::run(&program, &described, &emulator::Options::default());
         let outputs = cuda::run(&gpu, text, &described).unwrap();
         for (n, memory) in report.buffers.iter().enumerate() {
-            assert_eq!(outputs.buffers[n], memory.bytes, "buffer {n}");
+            assert_eq!(memory.bytes, outputs.buffers[n], "buffer {n}");
         }
         assert_eq!(outputs.touched, []);
         let mut with = described.clone();

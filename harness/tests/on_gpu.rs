@@ -187,7 +187,7 @@ fn a_wrong_d_of_the_gpu_is_explained() {
             let program = emulator::load(&check.built.ptx).unwrap();
             let described = launch::launch(&check.built, &inputs).unwrap();
             let report = emulator::run(&program, &described, &emulator::Options::default());
-            let mut d = report.buffers[2].bytes.clone();
+            let mut d = report.buffers[2].bytes.to_vec();
             d[2 * 128 * 5..2 * 128 * 6].fill(0xff);
             let first = WrongElement { row: 5, column: 0, found: "never written".into(), expected: 0.0 };
             let wrong = (128, 128 * 128);

@@ -93,7 +93,7 @@ fn emulated(case: &Case, ptx: &str) -> Result<Vec<u8>, String> {
     if !report.is_clean() {
         return Err(failed("the emulator does not find it clean", &report.findings));
     }
-    Ok(report.buffers.swap_remove(buffer).bytes)
+    Ok(report.buffers.swap_remove(buffer).bytes.into())
 }
 
 /// What a GPU measured; how it ended, if it did not get that far.

@@ -25,7 +25,7 @@ pub fn read(path: &Path) -> Result<(Launch, String), BadInput> {
             _ => fs::read(&from).map_err(|e| e.to_string()),
         };
         match bytes {
-            Ok(bytes) => buffer.content = Content::Bytes(bytes),
+            Ok(bytes) => buffer.content = Content::Bytes(bytes.into()),
             Err(why) => {
                 let title = format!("buffer {n} (`{}`) names a file that cannot be read: {why}", buffer.name);
                 let field = format!("buffers[{n}].content.file");

@@ -3,6 +3,7 @@
 use half::{bf16, f16};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
+use std::sync::Arc;
 
 /// A piece of global memory.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -24,9 +25,9 @@ pub struct Buffer {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Content {
-    /// These bytes. In a launch file: a list of numbers, or pairs of hexadecimal digits in a text.
+    /// These bytes, which a run copies only if something writes to them. In a launch file: a list of numbers, or pairs of hexadecimal digits in a text.
     #[serde(with = "byte_list")]
-    Bytes(Vec<u8>),
+    Bytes(Arc<Vec<u8>>),
     /// So many bytes, all of this value.
     Fill {
         /// Size in bytes.
@@ -50,7 +51,7 @@ pub enum Content {
 
 impl Default for Content {
     fn default() -> Content {
-        Content::Bytes(Vec::new())
+        Content::Bytes(Arc::default())
     }
 }
 
@@ -251,8 +252,8 @@ pub(crate) mod byte_list {
         to.serialize_str(&bytes.iter().map(|b| format!("{b:02x}")).collect::<String>())
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
-        from.deserialize_any(Bytes)
+    pub fn deserialize<'de, T: From<Vec<u8>>, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
+        from.deserialize_any(Bytes).map(T::from)
     }
 
     struct Bytes;

@@ -364,7 +364,8 @@ mod tests {
     /// Of three numbers the first is blank, the second has no value.
     #[test]
     fn only_what_is_known_is_rounded() {
-        let mut data = Memory::from_bytes([1f32.to_bits() + 1; 3].iter().flat_map(|word| word.to_le_bytes()).collect());
+        let mut data =
+            Memory::from_bytes([1f32.to_bits() + 1; 3].iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>());
         data.write_blank(0, 4);
         data.mark(4, 4, false);
         round(&Rows::plain(12, Some((0, 0))), &mut data);
@@ -381,7 +382,7 @@ mod tests {
         for case in 0..420u32 {
             let swizzle = Swizzle::ALL[case as usize % 7];
             let (offset, bytes) = (128 * (case / 7 % 13) + 1024, [16, 128, 2048, 4096, 208][case as usize / 7 % 5]);
-            let mut data = Memory::from_bytes((0..bytes).map(|_| random.next() as u8).collect());
+            let mut data = Memory::from_bytes((0..bytes).map(|_| random.next() as u8).collect::<Vec<u8>>());
             for _ in 0..case % 3 * 5 {
                 data.store((random.next() % u64::from(bytes)) as usize, 1, 3, false);
             }

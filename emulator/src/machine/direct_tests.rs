@@ -12,7 +12,7 @@ fn straight_copies_are_those_through_a_dense_box() {
         let swizzle = kinds[case as usize % 6];
         let bytes = [16, 32, 64, 128, 256, 48][case as usize / 6 % 6];
         let offset = 1024 + 128 * (case / 36 % 9);
-        let mut memory = Memory::from_bytes((0..1 << 15).map(|_| random.next() as u8).collect());
+        let mut memory = Memory::from_bytes((0..1 << 15).map(|_| random.next() as u8).collect::<Vec<u8>>());
         for _ in 0..[0, 0, 20][case as usize % 3] {
             memory.store((random.next() % (1 << 15)) as usize, 1, 3, false);
         }

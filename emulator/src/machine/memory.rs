@@ -5,7 +5,7 @@ use super::threads::Crew;
 use crate::launch::param::Extent;
 use crate::launch::{Buffer, Content};
 use crate::program::Variable;
-use crate::report::Memory;
+use crate::report::{Bytes, Memory};
 
 /// What unwritten memory holds: as FP16, BF16 or FP32, NaN.
 pub const POISON: u8 = 0xff;
@@ -13,13 +13,14 @@ pub const POISON: u8 = 0xff;
 impl Memory {
     /// So many bytes, none of them written.
     pub(crate) fn undefined(bytes: usize) -> Memory {
-        Memory { bytes: vec![POISON; bytes], defined: vec![0; bytes.div_ceil(64)], blank: vec![] }
+        Memory { bytes: vec![POISON; bytes].into(), defined: vec![0; bytes.div_ceil(64)], blank: vec![] }
     }
 
     /// So many bytes, none of them written any more.
     pub(crate) fn forget(&mut self, bytes: usize) {
-        self.bytes.clear();
-        self.bytes.resize(bytes, POISON);
+        let own = self.bytes.own();
+        own.clear();
+        own.resize(bytes, POISON);
         self.defined.clear();
         self.defined.resize(bytes.div_ceil(64), 0);
         self.blank.clear();
@@ -30,14 +31,15 @@ impl Memory {
         Memory::from_bytes(vec![0; bytes])
     }
 
-    pub(crate) fn from_bytes(bytes: Vec<u8>) -> Memory {
+    pub(crate) fn from_bytes(bytes: impl Into<Bytes>) -> Memory {
+        let bytes = bytes.into();
         let defined = vec![u64::MAX; bytes.len().div_ceil(64)];
         Memory { bytes, defined, blank: vec![] }
     }
 
     /// Makes room for so many bytes. What they are, and whether they are defined, is as it happens; none is blank.
     pub(crate) fn resize(&mut self, bytes: usize) {
-        self.bytes.resize(bytes, POISON);
+        self.bytes.own().resize(bytes, POISON);
         self.defined.resize(bytes.div_ceil(64), 0);
         self.blank.clear();
     }

@@ -238,7 +238,7 @@ mod tests {
                 (d.start, d.stride) = (4096 + d.start % 128, d.stride / 512 * 1024 + 1024);
             }
             let rows = [8, 64, 128, 48][case as usize / 8 % 4];
-            let mut shared = Memory::from_bytes((0..1 << 16).map(|_| random.next() as u8).collect());
+            let mut shared = Memory::from_bytes((0..1 << 16).map(|_| random.next() as u8).collect::<Vec<u8>>());
             if case % 3 != 0 {
                 for _ in 0..case % 3 * 400 {
                     shared.store((random.next() % 0xffff) as usize, 1, 0x55, false);

@@ -150,10 +150,11 @@ fn small_launch(cluster: u32, threads: u32) -> Launch {
 
 pub fn ring_launch(m: usize, k: usize) -> Launch {
     let (tiles, k_tiles) = (m.div_ceil(128), k.div_ceil(64));
-    let bytes = |m: &[i32]| m.iter().flat_map(|&x| f16::from_f32(x as f32).to_bits().to_le_bytes()).collect();
+    let bytes =
+        |m: &[i32]| m.iter().flat_map(|&x| f16::from_f32(x as f32).to_bits().to_le_bytes()).collect::<Vec<u8>>();
     let buffer =
         |name: &str, content, row| Buffer { name: name.into(), content, row_bytes: Some(row), element_bytes: Some(2) };
-    let content = |rows, seed| Content::Bytes(bytes(&common::matrix(rows, k, seed, 2)));
+    let content = |rows, seed| Content::Bytes(bytes(&common::matrix(rows, k, seed, 2)).into());
     let map = common::pair::map;
     Launch {
         entry: "ring".into(),

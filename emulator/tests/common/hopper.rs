@@ -9,7 +9,8 @@ pub const TEXT: &str = include_str!("../kernels/hopper_gemm.ptx");
 /// M and N rows of A and B, depth K.
 pub fn launch(m: usize, n: usize, k: usize) -> Launch {
     let (a, b) = (super::matrix(m, k, 1, 2), super::matrix(n, k, 2, 2));
-    let bytes = |m: &[i32]| m.iter().flat_map(|&x| f16::from_f32(x as f32).to_bits().to_le_bytes()).collect();
+    let bytes =
+        |m: &[i32]| m.iter().flat_map(|&x| f16::from_f32(x as f32).to_bits().to_le_bytes()).collect::<Vec<u8>>();
     let buffer =
         |name: &str, content, row| Buffer { name: name.into(), content, row_bytes: Some(row), element_bytes: Some(2) };
     Launch {
@@ -19,8 +20,8 @@ pub fn launch(m: usize, n: usize, k: usize) -> Launch {
         block: [384, 1, 1],
         dynamic_shared: 163_840 + 64,
         buffers: vec![
-            buffer("A", Content::Bytes(bytes(&a)), 2 * k as u32),
-            buffer("B", Content::Bytes(bytes(&b)), 2 * k as u32),
+            buffer("A", Content::Bytes(bytes(&a).into()), 2 * k as u32),
+            buffer("B", Content::Bytes(bytes(&b).into()), 2 * k as u32),
             buffer("D", Content::Undefined { bytes: (m * n * 2) as u64 }, 2 * n as u32),
         ],
         params: vec![

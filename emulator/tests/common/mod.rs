@@ -38,7 +38,7 @@ pub fn zeroes(name: &str, bytes: u64) -> Buffer {
 
 /// A buffer of these bytes.
 pub fn holding(name: &str, bytes: Vec<u8>) -> Buffer {
-    Buffer { name: name.into(), content: Content::Bytes(bytes), ..Default::default() }
+    Buffer { name: name.into(), content: Content::Bytes(bytes.into()), ..Default::default() }
 }
 
 /// A run with so many warp instructions at most; on the default schedule it is held against one for results alone.

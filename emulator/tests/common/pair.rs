@@ -29,7 +29,8 @@ pub fn map(buffer: usize, rows: u64, columns: u64, box_rows: u32) -> Param {
 /// M rows, depth K.
 pub fn launch(m: usize, k: usize) -> Launch {
     let (a, b) = (matrix(m, k, 1), matrix(256, k, 2));
-    let bytes = |m: &[i32]| m.iter().flat_map(|&x| f16::from_f32(x as f32).to_bits().to_le_bytes()).collect();
+    let bytes =
+        |m: &[i32]| m.iter().flat_map(|&x| f16::from_f32(x as f32).to_bits().to_le_bytes()).collect::<Vec<u8>>();
     let buffer =
         |name: &str, content, row| Buffer { name: name.into(), content, row_bytes: Some(row), element_bytes: Some(2) };
     Launch {
@@ -39,8 +40,8 @@ pub fn launch(m: usize, k: usize) -> Launch {
         block: [128, 1, 1],
         dynamic_shared: 81920 + 48,
         buffers: vec![
-            buffer("A", Content::Bytes(bytes(&a)), 2 * k as u32),
-            buffer("B", Content::Bytes(bytes(&b)), 2 * k as u32),
+            buffer("A", Content::Bytes(bytes(&a).into()), 2 * k as u32),
+            buffer("B", Content::Bytes(bytes(&b).into()), 2 * k as u32),
             buffer("D", Content::Undefined { bytes: (m * 256 * 2) as u64 }, 512),
         ],
         params: vec![

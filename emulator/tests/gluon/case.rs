@@ -44,7 +44,7 @@ impl Operand {
         Buffer {
             name: self.name.clone(),
             content: match &self.values {
-                Some(values) => Content::Bytes(self.format.pack(values.iter().copied())),
+                Some(values) => Content::Bytes(self.format.pack(values.iter().copied()).into()),
                 None if self.zero || ["input", "scale", "row"].contains(&self.role.as_str()) => {
                     Content::Fill { bytes: self.bytes(), value: 0 }
                 }
@@ -101,7 +101,7 @@ impl Case {
         let operand = &self.operands[buffer];
         let bytes = operand.format.pack(codes);
         assert_eq!(bytes.len() as u64, operand.bytes(), "{}", operand.name);
-        self.launch.buffers[buffer].content = Content::Bytes(bytes);
+        self.launch.buffers[buffer].content = Content::Bytes(bytes.into());
     }
 
     /// Small integers in all inputs, and scale factors of 1 and 2.

@@ -89,7 +89,7 @@ mod tests {
         let reference = Reference::new(&inputs);
         let d = [one, encode(Dtype::F16, 2.0), encode(Dtype::F16, f32::NAN), one];
         // The last element's high byte was never written.
-        let memory = Memory { bytes: to_bytes(&d), defined: vec![0b0111_1111], blank: vec![] };
+        let memory = Memory { bytes: to_bytes(&d).into(), defined: vec![0b0111_1111], blank: vec![] };
         let comparison = Comparison::new(&reference, &memory);
         use Element::*;
         assert_eq!(comparison.elements, [Right, Wrong, NotANumber, Unwritten]);

@@ -27,7 +27,7 @@ pub(crate) fn memory(d: Vec<u8>) -> Memory {
             defined[2 * n / 64] |= 3 << (2 * n % 64);
         }
     }
-    Memory { bytes: d, defined, blank: Vec::new() }
+    Memory { bytes: d.into(), defined, blank: Vec::new() }
 }
 
 /// Looks at every element of D. `product` is what cuBLAS computes, for a large problem; or why there is none.

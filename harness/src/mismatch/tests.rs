@@ -53,7 +53,8 @@ impl Case {
                 defined[2 * index / 64] |= 0b11 << (2 * index % 64);
             }
         }
-        let comparison = Comparison::new(&self.reference, &Memory { bytes: to_bytes(&bits), defined, blank: vec![] });
+        let comparison =
+            Comparison::new(&self.reference, &Memory { bytes: to_bytes(&bits).into(), defined, blank: vec![] });
         classify(&self.reference, &comparison)
     }
 
@@ -326,13 +327,16 @@ fn numbers_of_the_other_type_are_recognised() {
     for (own, other) in [(Dtype::F16, Dtype::Bf16), (Dtype::Bf16, Dtype::F16)] {
         let reference = Reference::new(&inputs(own));
         let bits: Vec<u16> = reference.values.iter().map(|value| encode(other, *value as f32)).collect();
-        let memory =
-            Memory { defined: vec![u64::MAX; (2 * bits.len()).div_ceil(64)], bytes: to_bytes(&bits), blank: vec![] };
+        let memory = Memory {
+            defined: vec![u64::MAX; (2 * bits.len()).div_ceil(64)],
+            bytes: to_bytes(&bits).into(),
+            blank: vec![],
+        };
         let comparison = Comparison::new(&reference, &memory);
         let mismatch = classify(&reference, &comparison).expect("all is wrong");
         assert_eq!(mismatch.cause, Cause::OtherType(other));
         let right: Vec<u16> = reference.values.iter().map(|value| encode(own, *value as f32)).collect();
-        let memory = Memory { bytes: to_bytes(&right), ..memory };
+        let memory = Memory { bytes: to_bytes(&right).into(), ..memory };
         assert_eq!(classify(&reference, &Comparison::new(&reference, &memory)), None);
     }
 }

@@ -29,7 +29,7 @@ fn transposed(row: usize, column: usize) -> usize {
 }
 
 fn defined(bytes: Vec<u8>) -> Memory {
-    Memory { defined: vec![u64::MAX; bytes.len().div_ceil(64)], bytes, blank: vec![] }
+    Memory { defined: vec![u64::MAX; bytes.len().div_ceil(64)], bytes: bytes.into(), blank: vec![] }
 }
 
 /// A matrix in a tile of shared memory.
@@ -61,7 +61,8 @@ fn right() -> Observation {
         kind: RegionKind::Tile { rows: 128, columns: 64, element_bytes: 2, swizzle: 128 },
         stage: None,
     };
-    let mut tensor = Memory { bytes: vec![0xFF; 128 * 512 * 4], defined: vec![0; 128 * 512 * 4 / 64], blank: vec![] };
+    let mut tensor =
+        Memory { bytes: vec![0xFF; 128 * 512 * 4].into(), defined: vec![0; 128 * 512 * 4 / 64], blank: vec![] };
     for (index, value) in reference.values.iter().enumerate() {
         let byte = 4 * (index / 128 * 512 + index % 128);
         tensor.bytes[byte..byte + 4].copy_from_slice(&(*value as f32).to_le_bytes());
