@@ -3,7 +3,7 @@
 //! D = A·Bᵀ in FP16, 2048³, on pairs of CTAs, by four kernels: `tests/gluon/two_cta_ring.ptx` (tiles of 256 × 256, a ring of three stages, all
 //! warps walk through it), `ws_two_cta.ptx` (256 × 128, persistent and warp-specialised), and the solutions of steps 9 (256 × 256) and 10 (512 × 256),
 //! built for a B200. Beside them, in the same process and in turns, the same product in FP32 by the `gemm` crate. Everything around the
-//! kernel counts: copies of the buffers, the clusters, the report. Rows are judged, all checks on, but for those of `results only`. The figures
+//! kernel counts: the buffers, the clusters, the report. Rows are judged, all checks on, but for those of `results only`. The figures
 //! are medians of the rounds.
 //! `-- 1024 3 ring` is 1024³, three rounds, and of the emulator's rows only those whose name contains `ring`.
 
