@@ -100,10 +100,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("ptx-semantics", "operands or names that do not fit the instruction"),
     ("ptx-syntax", "text that is not PTX, or names an instruction, a type or a modifier that PTX does not have"),
     ("ptx-target", "a `.target` or `.version` that does not exist, or that lacks an instruction of the module"),
-    (
-        "race-global",
-        "two unordered accesses of global memory, one of them a write (a note if a store may be reading a tensor map that is changed)",
-    ),
+    ("race-global", "two unordered accesses of global memory, one of them a write"),
     ("race-shared", "two unordered accesses of shared memory, one of them a write"),
     ("race-tensor", "two unordered accesses of tensor memory, one of them a write"),
     (

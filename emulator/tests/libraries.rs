@@ -120,7 +120,6 @@ const KNOWN: &[&str] = &[
     "cta-not-started",
     "tensor-freed-in-use",
     "tensor-lane-quarter",
-    "race-global",
     "remote-use-outlives-cta",
 ];
 

@@ -10,26 +10,6 @@ use crate::order::{Reason, Stamp};
 use crate::program::op::{Op, Space};
 
 impl Cluster<'_> {
-    /// A tensor map is changed while a store may be reading it. A note: CuTe DSL changes the map of D so, from one group of a GEMM to the next.
-    fn explain_map_in_use(&self, race: &Race, buffer: usize) -> Draft {
-        let (copy, writer) = (race.conflict.first, self.who_of_grid(race.second));
-        let place = self.global.buffers[buffer].describe(race.conflict.byte);
-        let note = Draft::of(race, "")(
-            "race-global",
-            format!("{writer} changes the tensor map at {place} while a store may still be reading it"),
-            vec![
-                self.label(race.second.site, "changed here"),
-                self.label(copy.site, "this reads its map when it runs; nothing says that it has"),
-            ],
-            "A bulk copy reads its tensor map when it runs; that a group has, cp.async.bulk.wait_group says, also with .read (PTX ISA, \
-             cp.async.bulk.wait_group).",
-            "Before the map is changed, let the thread that issued the store execute cp.async.bulk.commit_group and cp.async.bulk.wait_group.read 0, and \
-             synchronise with who changes the map."
-                .into(),
-        );
-        Draft { severity: Severity::Note, names: vec![], ..note }
-    }
-
     pub fn explain_global(&self, race: &Race, buffer: usize) -> Draft {
         let (first, second) = (race.conflict.first, race.second);
         let b = &self.global.buffers[buffer];
@@ -47,10 +27,6 @@ impl Cluster<'_> {
                     "Load it without .nc.".into(),
                 )
             };
-        }
-        // Nothing else of global memory is read by a bulk group.
-        if matches!(self.kind(first), Some(ActorKind::BulkReads { .. })) {
-            return self.explain_map_in_use(race, buffer);
         }
         if race.conflict.reason == Reason::NotFenced && !race.conflict.second_writes {
             let (reader, place) = (self.who_of_grid(second), b.describe(race.conflict.byte));

@@ -9,7 +9,6 @@ use super::memory::Runs;
 use super::outbox::{Item, Write};
 use super::resolve::{Access, Target};
 use super::state::{ActorKind, At};
-use super::tracker::Toucher;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::order::{Far, Stamp, Views};
 use crate::program::atomic::Scope;
@@ -246,15 +245,6 @@ impl Cluster<'_> {
             self.map_not_acquired(site, by.site, released, scope);
         }
         acquired.of_others()
-    }
-
-    /// A copy in a bulk group reads its map when it runs: who changes it then has waited for the group (PTX ISA, cp.async.bulk.wait_group). What came
-    /// before is held against the thread that issues the copy, see [`Cluster::use_map`].
-    pub fn reads_its_map(&mut self, w: usize, map: Runs, stamp: Stamp) {
-        // Through a proxy of its own: no fence of the asynchronous one counts.
-        let stamp = Stamp { asynchronous: false, ..stamp };
-        let views = &self.warps[w].views;
-        self.tracker.touch(map, Toucher { stamp, views, homes: self.scopes.homes(), again: None }, false);
     }
 
     /// A copy uses a tensor map without the fences that belong between. `scope`: which of them count, where not all do.

@@ -100,7 +100,7 @@ impl Cluster<'_> {
 
     fn tma_one(&mut self, at: At, lane: usize, op: &TmaOp, again: bool) -> Result<(), Stop> {
         let At { w, f, site, .. } = at;
-        let GlobalSide { rows, bytes, from, align, swizzle, element, fill_nan, coordinates, extents, origin, map } =
+        let GlobalSide { rows, bytes, from, align, swizzle, element, fill_nan, coordinates, extents, origin } =
             if op.bytes.is_some() { self.plain_bytes(at, lane, op)? } else { self.tensor_box(at, lane, op)? };
         if op.kind == TmaKind::Prefetch {
             for (_, runs) in rows.iter().filter_map(|rows| rows.inside) {
@@ -137,9 +137,6 @@ impl Cluster<'_> {
             (stamp(groups.reads.actor), if matches!(op.kind, TmaKind::Reduce(_)) { writes.adds() } else { writes })
         };
         let now = self.warps[w].fragments[f].ready_at;
-        if let Some(map) = map.filter(|_| !load) {
-            self.reads_its_map(w, map, reads);
-        }
         let repeats = !load && self.stores_again(w, lane, op.kind, &shared, &rows);
         for (_, runs) in rows.iter().filter_map(|rows| rows.inside) {
             if again || repeats {

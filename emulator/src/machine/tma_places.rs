@@ -6,7 +6,6 @@ use super::cluster::{Cluster, Stop};
 use super::depths::Origin;
 use super::elsewhere::{Elsewhere, SPACE_RULE};
 use super::four_rows;
-use super::memory::Runs;
 use super::names::counted;
 use super::outbox::Item;
 use super::state::{At, Slot};
@@ -38,8 +37,6 @@ pub struct GlobalSide {
     pub coordinates: SmallVec<[i32; 5]>,
     pub extents: SmallVec<[u32; 5]>,
     pub origin: Option<Origin>,
-    /// Its tensor map, where that lies in global memory.
-    pub map: Option<Runs>,
 }
 
 impl Cluster<'_> {
@@ -64,7 +61,6 @@ impl Cluster<'_> {
             coordinates: SmallVec::new(),
             extents: SmallVec::new(),
             origin: None,
-            map: None,
         };
         if bytes == 0 || !bytes.is_multiple_of(16) {
             let what = format!("a bulk copy of {bytes} bytes");
@@ -95,7 +91,7 @@ impl Cluster<'_> {
         let registers = &self.warps[at.w].registers;
         let coordinates: SmallVec<[i32; 5]> =
             op.coordinates.iter().map(|&c| registers.b32[usize::from(c)][lane] as i32).collect();
-        let (map, lies) = self.tensor_map(at, lane, op)?;
+        let map = self.tensor_map(at, lane, op)?;
         if op.four_rows {
             self.is_map_of_rows(at, &map)?;
         } else if map.dims.len() != coordinates.len() {
@@ -141,7 +137,6 @@ impl Cluster<'_> {
             coordinates,
             extents,
             origin,
-            map: lies,
         })
     }
 
@@ -174,8 +169,8 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// The tensor map that an operand points to: a parameter, or 128 bytes of global memory, and then which.
-    fn tensor_map(&mut self, at: At, lane: usize, op: &TmaOp) -> Result<(Arc<TensorMap>, Option<Runs>), Stop> {
+    /// The tensor map that an operand points to: a parameter, or 128 bytes of global memory.
+    fn tensor_map(&mut self, at: At, lane: usize, op: &TmaOp) -> Result<Arc<TensorMap>, Stop> {
         let base = self.warps[at.w].registers.lane(op.map.base, lane) as u64;
         let address = base.wrapping_add(op.map.offset as u64);
         let param = if op.map.base == Reg::Sink || address >> 32 == 0 {
@@ -187,10 +182,7 @@ impl Cluster<'_> {
         let found = match param {
             Some(offset) => {
                 let end = offset.saturating_add(MAP_BYTES as u64) as usize;
-                self.params.get(offset as usize..end).map(|bytes| {
-                    object.copy_from_slice(bytes);
-                    None
-                })
+                self.params.get(offset as usize..end).map(|bytes| object.copy_from_slice(bytes))
             }
             None => match self.global.find(address, MAP_BYTES as u64) {
                 Some((buffer, offset)) => {
@@ -204,14 +196,14 @@ impl Cluster<'_> {
                     if let Some(lacking) = self.map_lacks(at, &seen, address) {
                         return Err(lacking);
                     }
-                    Some(Some(Runs::one(buffer, offset, MAP_BYTES as u32)))
+                    Some(())
                 }
                 None => None,
             },
         };
         let rule = "A tensor copy takes the address of a tensor map: 128 bytes that cuTensorMapEncodeTiled wrote, in a parameter or in \
                     global memory, aligned to 64 (PTX ISA, tensor maps).";
-        let Some(lies) = found.filter(|_| address.is_multiple_of(64)) else {
+        if found.is_none() || !address.is_multiple_of(64) {
             let what = format!("there is no tensor map at {address:#x}");
             return Err(Some(Box::new(self.problem(
                 "tensor-map",
@@ -220,9 +212,9 @@ impl Cluster<'_> {
                 rule,
                 "Pass the address of the tensor map's parameter (mov, then cvta.param).".into(),
             ))));
-        };
+        }
         if let Some((_, map)) = self.maps.iter().find(|(known, _)| *known == object) {
-            return Ok((map.clone(), lies));
+            return Ok(map.clone());
         }
         let map = TensorMap::decode(&object).map_err(|why| {
             // A map that was made on the device has a place, one of the launch a parameter.
@@ -244,7 +236,7 @@ impl Cluster<'_> {
             self.maps.clear();
         }
         self.maps.push((object, map.clone()));
-        Ok((map, lies))
+        Ok(map)
     }
 
     /// A place in shared memory that an operand names, checked.

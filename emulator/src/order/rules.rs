@@ -298,13 +298,6 @@ pub const RULES: &[Rule] = &[
         "PTX ISA 9.7.13.4, tensormap.cp_fenceproxy",
     ),
     rule(
-        "tensor-map-in-use",
-        "A bulk store or reduction with a tensor map in global memory, and cp.async.bulk.commit_group by the same thread.",
-        "The same thread executes cp.async.bulk.wait_group for the group, with .read or without.",
-        "The reading of the map comes before what the thread does next, and before what it tells others: only then may the map be changed.",
-        "PTX ISA, cp.async.bulk.wait_group",
-    ),
-    rule(
         "tensor-map-of-another-cta",
         "A CTA acquires a tensor map that the kernel has changed, and tells another one.",
         "The other CTA issues a copy with the map.",

@@ -116,9 +116,6 @@ const ACQUIRE: &str = "fence.proxy.tensormap::generic.acquire.gpu [%out], 128;";
 const USE: &str = "@%p4 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar_a], 16;\n\
                    @%p4 cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%out, {0}], [bar_a];";
 
-/// Thread 0 stores a box.
-const BOX: &str = "@%first cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%out, {0}], [tile];";
-
 pub fn maps() -> Vec<Case> {
     let codes = &["tensor-map-not-acquired"];
     // Warp 0 makes the map, warp 1 uses it.
@@ -147,16 +144,6 @@ pub fn maps() -> Vec<Case> {
         order("tensor-map", PAIR, codes, pair(&marked(RELEASE), ACQUIRE)),
         order("tensor-map", PAIR, codes, pair(RELEASE, &marked(ACQUIRE))),
         order("tensor-map", GRID, codes, grid(&marked(ACQUIRE))),
-        order(
-            "tensor-map-in-use",
-            PAIR,
-            GLOBAL,
-            format!(
-                "mov.pred %p3, %first;\n{MAKE}\n{RELEASE}\n@%first {ACQUIRE}\n@%first st.shared.v4.u32 [tile], {{1, 2, 3, 4}};\n\
-                 fence.proxy.async.shared::cta;\n{BOX}\n{COMMIT}\n@%first cp.async.bulk.wait_group.read 0; // rule\n\
-                 @%first tensormap.replace.tile.global_address.global.b1024.b64 [%out], %rd0;\n{DONE}"
-            ),
-        ),
         none(
             "tensor-map-of-another-cta",
             CLUSTER,
