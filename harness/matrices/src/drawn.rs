@@ -38,7 +38,9 @@ impl Kept {
 
     /// Keeps these and, of the others, the latest that there is room for. Those that take all of it by themselves are not kept.
     fn keep(&mut self, drawn: (Inputs, Arc<Reference>), most: usize) {
-        if bytes(&drawn) > most {
+        // Another thread may have drawn the same meanwhile.
+        let Inputs { problem, kind, seed, .. } = drawn.0;
+        if bytes(&drawn) > most || self.again(problem, kind, seed).is_some() {
             return;
         }
         self.0.push_back(drawn);

@@ -59,6 +59,7 @@ impl Computed {
     pub fn add(&mut self, number: u32, rows: &[usize], columns: &[usize], depth: usize) -> Option<(usize, usize, u32)> {
         let mut again = None;
         for &row in rows {
+            debug_assert!(row < self.m, "row {row} of {}", self.m);
             let of_row = &mut self.by[(depth / DEPTH * self.m + row) * self.n..][..self.n];
             for &column in columns {
                 let by = &mut of_row[column];
