@@ -160,12 +160,15 @@ impl Cluster<'_> {
     /// Each CTA of a pair brings half of A's rows, and half of B's columns: they should not be the same. A note, since it breaks no rule.
     pub fn check_halves(&mut self, group: &[usize], laid: Laid) {
         let &[one, other] = group else { return };
+        if !self.options.judges() {
+            return;
+        }
         let Laid { name, d, rows, mn_major, site } = laid;
         let at = d.chunk(0, 0, mn_major);
         let tile = |cta: usize| self.ctas[cta].loaded.tile(at).filter(|tile| tile.swizzle == d.mode());
         let (Some(here), Some(there)) = (tile(one), tile(other)) else { return };
         let same = here.origin.is_some() && here.origin == there.origin && here.place(at) == there.place(at);
-        if !same || !self.options.judges() {
+        if !same {
             return;
         }
         let (what, sites) = (if name == "A" { "rows" } else { "columns" }, [here.site, there.site]);

@@ -5,6 +5,7 @@ use super::explain_bytes::ANNOUNCE;
 use super::findings::AGAIN;
 use super::mbarrier::sum;
 use super::state::{ActorKind, Race};
+use super::tma::Copy;
 use super::warp::Passed;
 use crate::diagnostic::Label;
 use crate::order::Stamp;
@@ -175,7 +176,10 @@ impl Cluster<'_> {
     fn cure_of_two_stores(&self, first: Stamp, second: Stamp) -> Cure {
         let from = |stamp: Stamp| {
             let warp = self.issuer(stamp)?;
-            let copy = self.copies.iter().find(|copy| copy.site == stamp.site && copy.warp == warp)?;
+            let of_stamp = |copy: &&Copy| {
+                (copy.site, copy.writes.actor, copy.writes.epoch) == (stamp.site, stamp.actor, stamp.epoch)
+            };
+            let copy = self.copies.iter().find(of_stamp)?;
             Some((warp, copy.shared.first()?.offset))
         };
         match (from(first), from(second)) {

@@ -79,6 +79,10 @@ impl Cluster<'_> {
                 b.init.site,
                 format!("{name} is initialised for {} a phase", counted(b.expected, "arrival")),
             );
+            // What its MMAs have read, its commit tells.
+            if b.came.iter().any(|came| came.warp == reader && self.is_commit(came.site)) {
+                return None;
+            }
             if words().all(|came| came.warp != reader) {
                 let other = words().find(|came| waited(came.warp, data))?;
                 let text = format!(

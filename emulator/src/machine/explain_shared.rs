@@ -149,8 +149,8 @@ impl Cluster<'_> {
         let cure = cure.or_else(|| self.cure_of_copy(race, false));
         let cure = cure.or_else(|| self.cure_of_words(first, second)).or_else(|| self.cure_of_scope(race));
         let cure = cure.or_else(|| self.cure_of_an_arrival_before(race)).or_else(|| self.cure_of_a_missing_wait(race));
-        let cure = cure.or_else(|| self.cure_of_a_reader_not_counted(race));
         let cure = cure.or_else(|| self.cure_of_an_arrival_in_front(race));
+        let cure = cure.or_else(|| self.cure_of_a_reader_not_counted(race));
         let cure = cure.unwrap_or_else(|| {
             let are_warps = [first, second].iter().all(|&s| matches!(self.kind(s), Some(ActorKind::Warp(_))));
             let help = if first.site == second.site {

@@ -248,13 +248,17 @@ impl Cluster<'_> {
         d
     }
 
-    /// So many warps have arrived, by threads.
+    /// So many warps arrive, by threads, in one round or another of the latest: not who did so once, before the rounds began.
     pub fn warps_that_arrive(&self, b: &Mbarrier) -> u32 {
-        let threads = b.came.iter().filter(|came| !came.bytes && !self.is_commit(came.site));
-        let mut arrivers: Vec<usize> = threads.map(|came| came.warp).collect();
-        arrivers.sort_unstable();
-        arrivers.dedup();
-        arrivers.len() as u32
+        let threads = || b.came.iter().filter(|came| !came.bytes && !self.is_commit(came.site));
+        let count = |since: u64| {
+            let mut arrivers: Vec<usize> = threads().filter(|came| came.phase >= since).map(|came| came.warp).collect();
+            arrivers.sort_unstable();
+            arrivers.dedup();
+            arrivers.len() as u32
+        };
+        // Where each arrival completes a phase, a round has as many phases as arrivers.
+        count(b.phase.saturating_sub(count(0).into()))
     }
 
     /// Copies of threads arrive at a mbarrier of which no other arrival has come, and raise its count by as much.

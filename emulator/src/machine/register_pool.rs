@@ -68,7 +68,9 @@ impl Cluster<'_> {
             self.warps[w].fragments[f].state = State::Registers(lacks);
             return Ok(());
         }
-        if let Some(note) = self.since_the_last(w, this) {
+        if self.options.judges()
+            && let Some(note) = self.since_the_last(w, this)
+        {
             self.findings.add(note);
         }
         let spare = &mut self.ctas[c].spare_registers;
@@ -229,8 +231,7 @@ impl Cluster<'_> {
     /// Waits for registers, and of the warps of its CTA that wait for something, too, none would come to where it gives some back: what they
     /// wait for makes no difference.
     pub fn is_starved(&self, blocked: &[Blocked], waiter: &Blocked) -> bool {
-        let gives = |inst: &&Inst| matches!(inst.op, Op::SetRegisters { more: false, .. });
-        let sites: Vec<u32> = self.kernel.code.iter().filter(gives).map(|inst| inst.site).collect();
+        let sites = self.places_that_give();
         let cta = |b: &Blocked| self.warps[b.warp].cta;
         let comes = |other: &Blocked| {
             cta(other) == cta(waiter) && other.warp != waiter.warp && self.leads_to(other, &sites).is_some()
@@ -257,7 +258,7 @@ impl Cluster<'_> {
         d.rule = "setmaxnreg.inc waits until the CTA's pool has enough registers, and only setmaxnreg.dec of its other warps fills it \
                   (PTX ISA, setmaxnreg)."
             .into();
-        if let Some((label, help)) = self.gives_none(warp.cta).or_else(|| self.gives_later(blocked, waiter)) {
+        if let Some((label, help)) = self.gives_none(blocked, warp.cta).or_else(|| self.gives_later(blocked, waiter)) {
             d.labels.push(label);
             d.help = help;
         }
@@ -266,13 +267,19 @@ impl Cluster<'_> {
         d
     }
 
-    /// Some warps of a warpgroup have given registers back, and others have not.
-    fn gives_none(&self, c: usize) -> Option<(Label, String)> {
-        self.warps.chunk_by(|a, b| a.cta == b.cta && a.index / WARPS == b.index / WARPS).find_map(|group| {
-            let gives = |warp: &Warp| warp.register_counts.first().copied().filter(|it| !it.more);
-            let given = group.iter().filter(|warp| warp.cta == c).find_map(gives)?;
-            let others: Vec<u32> =
-                group.iter().filter(|warp| warp.register_counts.is_empty()).map(|warp| warp.index).collect();
+    /// Some warps of a warpgroup have given registers back, and others have not, and do not come to where they would.
+    fn gives_none(&self, blocked: &[Blocked], c: usize) -> Option<(Label, String)> {
+        let sites = self.places_that_give();
+        let of_cta: Vec<&Warp> = self.warps.iter().filter(|warp| warp.cta == c).collect();
+        of_cta.chunk_by(|a, b| a.index / WARPS == b.index / WARPS).find_map(|group| {
+            let gives = |warp: &&Warp| warp.register_counts.first().copied().filter(|it| !it.more);
+            let given = group.iter().find_map(gives)?;
+            let comes = |warp: &Warp| {
+                let of_warp = |b: &&Blocked| self.warps[b.warp].cta == c && self.warps[b.warp].index == warp.index;
+                blocked.iter().filter(of_warp).any(|b| self.leads_to(b, &sites).is_some())
+            };
+            let never = |warp: &&&Warp| warp.register_counts.is_empty() && !comes(warp);
+            let others: Vec<u32> = group.iter().filter(never).map(|warp| warp.index).collect();
             let (first, last) = (group.first()?.index, group.last()?.index);
             let does = if others.len() == 1 { "does" } else { "do" };
             let text = format!("{} of this warpgroup {does} not execute it", these_warps(&others));
@@ -281,10 +288,15 @@ impl Cluster<'_> {
         })
     }
 
+    /// The statements that give registers back.
+    fn places_that_give(&self) -> Vec<u32> {
+        let gives = |inst: &&Inst| matches!(inst.op, Op::SetRegisters { more: false, .. });
+        self.kernel.code.iter().filter(gives).map(|inst| inst.site).collect()
+    }
+
     /// A warp that stands at a barrier of the CTA would give registers back behind it.
     fn gives_later(&self, blocked: &[Blocked], waiter: &Blocked) -> Option<(Label, String)> {
-        let gives = |inst: &&Inst| matches!(inst.op, Op::SetRegisters { more: false, .. });
-        let sites: Vec<u32> = self.kernel.code.iter().filter(gives).map(|inst| inst.site).collect();
+        let sites = self.places_that_give();
         let stands = |other: &&Blocked| {
             matches!(other.state, State::CtaBarrier(_))
                 && self.warps[other.warp].cta == self.warps[waiter.warp].cta
