@@ -118,6 +118,11 @@ impl Bytes {
         }
         &mut self.own
     }
+
+    /// Of memory that is held for own ones.
+    pub(crate) fn capacity(&self) -> usize {
+        self.own.capacity()
+    }
 }
 
 impl From<Vec<u8>> for Bytes {

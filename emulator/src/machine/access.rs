@@ -352,8 +352,9 @@ impl<'a> Cluster<'a> {
         }
         let places = &places[..count];
         let (low, high) = places.iter().fold((u32::MAX, 0), |(low, high), &at| (low.min(at), high.max(at)));
-        let watched = self.near_barrier(low, high + total as u32) || self.warps[w].loaded_chunks.knows(s[0]);
-        if watched || !self.put_words(w, s, lanes(mask).zip(places).map(|(lane, &place)| (lane, place as usize))) {
+        if self.near_barrier(low, high + total as u32)
+            || !self.put_words(w, s, lanes(mask).zip(places).map(|(lane, &place)| (lane, place as usize)))
+        {
             return false;
         }
         self.charge_shared(at, places, total, false);

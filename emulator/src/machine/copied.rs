@@ -36,11 +36,6 @@ impl LoadedChunks {
         self.0.push((reg, places));
     }
 
-    /// Whether this register is the first of those that lanes have loaded a chunk to.
-    pub fn knows(&self, reg: Reg) -> bool {
-        self.of(reg).is_some()
-    }
-
     fn of(&self, reg: Reg) -> Option<&[Option<Place>; 32]> {
         self.0.iter().find(|(known, _)| *known == reg).map(|(_, places)| places)
     }

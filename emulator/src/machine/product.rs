@@ -132,7 +132,7 @@ impl Product<'_> {
 
 /// Fills a panel of A.
 #[inline(always)]
-pub fn fill_panel<L: Lanes>(step: &MmaStep, rows: &[[u16; 16]], to: &mut Panel<f32>) {
+fn fill_panel<L: Lanes>(step: &MmaStep, rows: &[[u16; 16]], to: &mut Panel<f32>) {
     for (Line(to), row) in to.iter_mut().zip(rows) {
         *to = L::store_floats(values::<L>(row, step.a_bf16, step.negate_a));
     }
@@ -141,12 +141,7 @@ pub fn fill_panel<L: Lanes>(step: &MmaStep, rows: &[[u16; 16]], to: &mut Panel<f
 
 /// Fills one half of a pair of B; gives its elements as they were, one k after the other.
 #[inline(always)]
-pub fn fill_half<L: Lanes>(
-    step: &MmaStep,
-    columns: &[[u16; 16]],
-    to: &mut Pair<f32>,
-    half: usize,
-) -> [[u16; WIDTH]; 16] {
+fn fill_half<L: Lanes>(step: &MmaStep, columns: &[[u16; 16]], to: &mut Pair<f32>, half: usize) -> [[u16; WIDTH]; 16] {
     let turned = turned::<L>(columns);
     for (to, row) in to.iter_mut().zip(&turned) {
         to[half].0 = L::store_floats(values::<L>(row, step.b_bf16, step.negate_b));

@@ -39,7 +39,7 @@ impl Spare {
 
     fn bytes(&self) -> usize {
         let registers = self.registers.iter().map(Registers::bytes).sum::<usize>();
-        self.shared.bytes.len() + TensorMemory::BYTES + registers
+        self.shared.bytes.capacity() + TensorMemory::BYTES + registers
     }
 
     /// Leaves it for later launches, as far as there may be so much.

@@ -43,48 +43,6 @@ add.u32 %r9, %r9, 1;
 bra NEXT;
 END:";
 
-/// A warp makes a map in turn for each of two boxes, and stores through it.
-pub const MAP_IN_USE: &str = "\
-add.s64 %rd5, %rd0, 4096;
-shl.b32 %r4, %r0, 2;
-cvt.u64.u32 %rd3, %r4;
-add.s64 %rd3, %rd2, %rd3;
-ld.b32 %r5, [%rd3];
-mov.u32 %r6, tile;
-add.u32 %r7, %r6, %r4;
-st.shared.b32 [%r7+4096], %r5;
-add.u32 %r8, %r6, 4096;
-mov.u32 %r9, 0;
-mov.u64 %rd4, %rd0;
-mov.u32 %r20, tile;
-NEXT:
-bar.warp.sync -1;
-@%p0 tensormap.replace.tile.global_address.shared::cta.b1024.b64 [tile+4096], %rd4; // @address
-bar.warp.sync -1;
-tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.cta.sync.aligned [%rd5], [%r8], 128; // @publish
-fence.proxy.tensormap::generic.acquire.cta [%rd5], 128; // @acquire
-st.shared.u32 [%r7], %r4;
-st.shared.u32 [%r7+128], %r4;
-st.shared.u32 [%r7+256], %r4;
-st.shared.u32 [%r7+384], %r4;
-st.shared.u32 [%r7+512], %r4;
-st.shared.u32 [%r7+640], %r4;
-st.shared.u32 [%r7+768], %r4;
-st.shared.u32 [%r7+896], %r4;
-fence.proxy.async.shared::cta; // @pf
-bar.warp.sync -1;
-@%p0 cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd5, {0, 0}], [%r20]; // @copy
-@%p0 cp.async.bulk.commit_group; // @cg
-@%p0 cp.async.bulk.wait_group.read 0; // @wg
-bar.warp.sync -1;
-add.s64 %rd4, %rd4, 1024;
-add.u32 %r20, %r20, 1024;
-add.u32 %r7, %r7, 1024;
-add.u32 %r9, %r9, 1;
-setp.lt.u32 %p4, %r9, 2;
-@%p4 bra NEXT;
-END:";
-
 /// Warp 1 brings the scale factors of A to tensor memory, warp 0 those of B, and multiplies.
 pub const FACTORS_OF_ANOTHER: &str = "\
 setp.ne.u32 %p1, %r1, 0;

@@ -34,7 +34,7 @@ struct Config {
 
 impl Tiles {
     /// Whether this CPU has such tiles, and the system lets the process use them.
-    pub fn are_usable() -> bool {
+    fn are_usable() -> bool {
         static USABLE: LazyLock<bool> = LazyLock::new(|| has_tiles() && permitted());
         *USABLE
     }

@@ -27,10 +27,6 @@ mod no_tiles {
     pub enum Tiles {}
 
     impl Tiles {
-        pub fn are_usable() -> bool {
-            false
-        }
-
         pub fn new(_: Form) -> Option<Tiles> {
             None
         }
