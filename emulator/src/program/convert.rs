@@ -1,6 +1,6 @@
 //! `cvt`: which conversions there are, and what they give.
 //!
-//! The frequent ones are functions of 32 lanes; [`Conversion`] does every pair of types, a lane at a time.
+//! The frequent ones are functions of many lanes; [`Conversion`] does every pair of types, a lane at a time.
 
 use super::lanes::{bits, h, i, lanes, s16};
 use super::op::Alu;
@@ -385,7 +385,7 @@ fn extended(to: Type, whole: i128) -> u64 {
 mod tests {
     use super::*;
 
-    /// Where a conversion is both a function of 32 lanes and general, they agree.
+    /// Where a conversion is both a function of many lanes and general, they agree.
     #[test]
     fn the_functions_and_the_general_conversion_agree() {
         let values =

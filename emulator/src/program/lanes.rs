@@ -1,4 +1,4 @@
-//! How a function of one lane becomes one of 32, and what numbers registers stand for.
+//! How a function of one lane becomes one of many, and what numbers registers stand for.
 //!
 //! Integer types narrower than 32 bits live zero-extended in 32-bit registers.
 
