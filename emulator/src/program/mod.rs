@@ -1,7 +1,7 @@
 //! From syntax tree to a program that can run: names resolved, instructions decoded, control flow analysed.
 //!
 //! Read `op` for what instructions become, `lower` for how a function body is walked, `decode` for each family of
-//! instructions, `alu`, `packed`, `rounding` and `convert` for
+//! instructions, `alu`, `packed`, `rounding`, `convert` and `to_halves` for
 //! arithmetic, `flow` for where divergent lanes meet again, `facts` for what is asked of an instruction at every step,
 //! `dependence` for what depends on values that a run does not compute.
 
