@@ -147,13 +147,13 @@ impl Cluster<'_> {
 
     /// What brings bytes here brings them to other CTAs, too, and there they are announced.
     fn is_announced_elsewhere(&self, b: &Mbarrier) -> bool {
-        let announced = |b: &Mbarrier| b.traffic.announced.iter().chain(&b.traffic_before.announced).next().is_some();
+        let announced = |b: &Mbarrier| !b.traffic.announced.is_empty() || !b.traffic_before.announced.is_empty();
         b.traffic.brought.iter().all(|copy| self.is_multicast_load(copy.site))
             && self.at_offset(b).any(|twin| twin.cta != b.cta && announced(twin))
     }
 
     /// It asks for a cluster to take over.
-    fn is_request(&self, site: u32) -> bool {
+    pub fn is_request(&self, site: u32) -> bool {
         self.kernel.code.iter().any(|inst| inst.site == site && matches!(inst.op, Op::TryCancel { .. }))
     }
 

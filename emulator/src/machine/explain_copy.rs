@@ -301,10 +301,8 @@ impl Cluster<'_> {
         {
             let b = &self.barriers[barrier as usize];
             // A response may still be on its way where the run stops.
-            let brought = match self.kernel.code.iter().find(|inst| inst.site == load.site).map(|inst| &inst.op) {
-                Some(Op::TryCancel { .. }) => sum(&b.traffic.brought).max(16),
-                _ => sum(&b.traffic.brought),
-            };
+            let on_its_way = if self.is_request(load.site) { 16 } else { 0 };
+            let brought = sum(&b.traffic.brought).max(on_its_way);
             if let Some(seen) = seen
                 && b.phase == phase
                 && brought > 0

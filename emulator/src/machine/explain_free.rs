@@ -68,21 +68,22 @@ impl Cluster<'_> {
             let data = told(reader, writer)?;
             // Others that are told of the same data, or the reader itself, arrive where the writer waits.
             let free = all().find(|&n| {
-                let b = &self.barriers[n as usize];
-                let words = || b.came.iter().filter(|came| !came.bytes && !self.is_commit(came.site));
-                n != data && self.warps[writer].passed.iter().any(|p| p.barrier == n) && words().any(|came| came.warp == reader || waited(came.warp, data))
+                let mut words = self.comes_by_threads(&self.barriers[n as usize]);
+                n != data
+                    && self.warps[writer].passed.iter().any(|p| p.barrier == n)
+                    && words.any(|came| came.warp == reader || waited(came.warp, data))
             })?;
             let b = &self.barriers[free as usize];
-            let (name, who) = (self.barrier_name(free), self.warp_name(reader));
-            let words = || b.came.iter().filter(|came| !came.bytes && !self.is_commit(came.site));
-            let init = self.label(
-                b.init.site,
-                format!("{name} is initialised for {} a phase", counted(b.expected, "arrival")),
-            );
             // What its MMAs have read, its commit tells.
             if b.came.iter().any(|came| came.warp == reader && self.is_commit(came.site)) {
                 return None;
             }
+            let (name, who) = (self.barrier_name(free), self.warp_name(reader));
+            let words = || self.comes_by_threads(b);
+            let init = self.label(
+                b.init.site,
+                format!("{name} is initialised for {} a phase", counted(b.expected, "arrival")),
+            );
             if words().all(|came| came.warp != reader) {
                 let other = words().find(|came| waited(came.warp, data))?;
                 let text = format!(

@@ -248,11 +248,16 @@ impl Cluster<'_> {
         d
     }
 
+    /// What comes to it by threads themselves: neither bytes nor commits.
+    pub fn comes_by_threads<'a>(&'a self, b: &'a Mbarrier) -> impl Iterator<Item = &'a Came> {
+        b.came.iter().filter(|came| !came.bytes && !self.is_commit(came.site))
+    }
+
     /// So many warps arrive, by threads, in one round or another of the latest: not who did so once, before the rounds began.
     pub fn warps_that_arrive(&self, b: &Mbarrier) -> u32 {
-        let threads = || b.came.iter().filter(|came| !came.bytes && !self.is_commit(came.site));
         let count = |since: u64| {
-            let mut arrivers: Vec<usize> = threads().filter(|came| came.phase >= since).map(|came| came.warp).collect();
+            let late = self.comes_by_threads(b).filter(|came| came.phase >= since);
+            let mut arrivers: Vec<usize> = late.map(|came| came.warp).collect();
             arrivers.sort_unstable();
             arrivers.dedup();
             arrivers.len() as u32

@@ -277,9 +277,18 @@ pub fn write_cells<L: Lanes>(values: L::Ints, cells: &mut [u32]) {
 /// FP32 sums in the format of D. A NaN is the tensor core's.
 #[inline(always)]
 pub fn d_bits<L: Lanes>(step: &MmaStep, sums: L::Ints) -> L::Ints {
+    if !step.d_f32 {
+        return f16_bits::<L>(sums);
+    }
     let magnitude = L::and(sums, L::splat(0x7fff_ffff));
-    let (bits, nan) = if step.d_f32 { (sums, 0x7fff_ffff) } else { (round_f16::<L>(L::floats(sums)), 0x7fff) };
-    L::if_greater(magnitude, L::splat(0x7f80_0000), L::splat(nan), bits)
+    L::if_greater(magnitude, L::splat(0x7f80_0000), L::splat(0x7fff_ffff), sums)
+}
+
+/// The FP16 numbers nearest to FP32 ones; a NaN is the canonical one.
+#[inline(always)]
+pub fn f16_bits<L: Lanes>(bits: L::Ints) -> L::Ints {
+    let magnitude = L::and(bits, L::splat(0x7fff_ffff));
+    L::if_greater(magnitude, L::splat(0x7f80_0000), L::splat(0x7fff), round_f16::<L>(L::floats(bits)))
 }
 
 /// A pair of B, and which half of it a block begins with.

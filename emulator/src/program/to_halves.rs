@@ -1,6 +1,6 @@
 //! FP32 to FP16 and BF16, to nearest even, of many lanes; a NaN is canonical (0x7FFF). What epilogues convert most.
 
-use crate::machine::product::round_f16;
+use crate::machine::product::f16_bits;
 use crate::machine::simd::{self, Lanes, WIDTH, Work};
 use half::f16;
 
@@ -46,16 +46,10 @@ impl<const BOTH: bool> Work for Vectors<'_, BOTH> {
     #[inline(always)]
     fn run<L: Lanes, const R: usize, const S: usize, const C: usize, const E: usize>(self) {
         for ((d, high), low) in self.d.iter_mut().zip(self.high).zip(self.low) {
-            let low = half::<L>(L::load(low));
-            *d = L::store(if BOTH { L::or(low, L::left::<16>(half::<L>(L::load(high)))) } else { low });
+            let low = f16_bits::<L>(L::load(low));
+            *d = L::store(if BOTH { L::or(low, L::left::<16>(f16_bits::<L>(L::load(high)))) } else { low });
         }
     }
-}
-
-#[inline(always)]
-fn half<L: Lanes>(bits: L::Ints) -> L::Ints {
-    let magnitude = L::and(bits, L::splat(0x7fff_ffff));
-    L::if_greater(magnitude, L::splat(0x7f80_0000), L::splat(0x7fff), round_f16::<L>(L::floats(bits)))
 }
 
 #[cfg(test)]
