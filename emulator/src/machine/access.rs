@@ -376,12 +376,8 @@ impl<'a> Cluster<'a> {
             return false;
         }
         for (lane, at) in places {
-            let values = sources.map(|source| source[lane].to_le_bytes());
-            match shared.bytes[at..].first_chunk_mut::<16>() {
-                Some(whole) if words == 4 => whole.copy_from_slice(values.as_flattened()),
-                _ => shared.bytes[at..at + 4 * words].copy_from_slice(&values.as_flattened()[..4 * words]),
-            }
-            shared.mark(at, 4 * words, true);
+            let value = sources.iter().rev().fold(0, |value, source| value << 32 | u128::from(source[lane]));
+            shared.write_words(at, words, value);
         }
         true
     }

@@ -5,6 +5,7 @@
 //! after it, is known when it is complete; only the sums come later: before anybody reads or writes tensor memory, or when
 //! enough MMAs wait.
 
+use super::asks::Asks;
 use super::cluster::Cluster;
 use super::exact_kinds::Precision;
 use super::kinds;
@@ -124,6 +125,7 @@ impl Batch {
         parts: &[Part],
         factors: &mut Factors,
         tensor: &mut TensorMemory,
+        asks: &mut Asks,
     ) {
         let Accumulator { descriptor: i, .. } = &self.accumulator;
         let run = self.accumulator.layout().columns(i.n);
@@ -146,6 +148,7 @@ impl Batch {
             same_b: cta > 0,
             tiles: tiles::of(numerics, &step),
             cells: tensor.cells_mut(),
+            asks: asks.lend(),
         });
     }
 }
@@ -224,28 +227,37 @@ impl Batches {
         m: &PendingMma,
         operands: Operands,
         ctas: &mut [impl AsMut<TensorMemory>],
+        asks: &mut Asks,
     ) {
         let accumulator = defined(m, &operands, ctas);
         if m.descriptor.kind != Kind::F16 {
-            return self.at_once(numerics, &accumulator, m, operands, ctas);
+            return self.at_once(numerics, &accumulator, m, operands, ctas, asks);
         }
         let joins = |b: &Batch| m.accumulate && m.scale == 0 && b.accumulator == accumulator;
         if let Some(at) = self.waiting.iter().position(joins) {
             self.waiting[at].steps.push(operands);
             if self.waiting[at].steps.len() == DEPTH {
-                self.compute(at, numerics, ctas);
+                self.compute(at, numerics, ctas, asks);
             }
             return;
         }
-        self.compute_overlapping(numerics, &accumulator, ctas);
+        self.compute_overlapping(numerics, &accumulator, ctas, asks);
         let (accumulate, scale) = (m.accumulate, m.scale);
-        self.waiting.push(Batch { accumulator, accumulate, scale, steps: vec![operands] });
+        let mut steps = Vec::with_capacity(DEPTH);
+        steps.push(operands);
+        self.waiting.push(Batch { accumulator, accumulate, scale, steps });
     }
 
     /// What waits for the same cells is computed.
-    fn compute_overlapping(&mut self, numerics: Numerics, with: &Accumulator, ctas: &mut [impl AsMut<TensorMemory>]) {
+    fn compute_overlapping(
+        &mut self,
+        numerics: Numerics,
+        with: &Accumulator,
+        ctas: &mut [impl AsMut<TensorMemory>],
+        asks: &mut Asks,
+    ) {
         while let Some(at) = self.waiting.iter().position(|b| b.accumulator.overlaps(with)) {
-            self.compute(at, numerics, ctas);
+            self.compute(at, numerics, ctas, asks);
         }
     }
 
@@ -257,8 +269,9 @@ impl Batches {
         m: &PendingMma,
         operands: Operands,
         ctas: &mut [impl AsMut<TensorMemory>],
+        asks: &mut Asks,
     ) {
-        self.compute_overlapping(numerics, accumulator, ctas);
+        self.compute_overlapping(numerics, accumulator, ctas, asks);
         let run = accumulator.layout().columns(m.descriptor.n);
         for (place, &c) in m.group.iter().enumerate() {
             let parts = self.parts_of(accumulator, place);
@@ -304,21 +317,21 @@ impl Batches {
         self
     }
 
-    fn compute(&mut self, at: usize, numerics: Numerics, ctas: &mut [impl AsMut<TensorMemory>]) {
+    fn compute(&mut self, at: usize, numerics: Numerics, ctas: &mut [impl AsMut<TensorMemory>], asks: &mut Asks) {
         let batch = self.waiting.swap_remove(at);
         let (first, count) = (batch.accumulator.cta, batch.accumulator.ctas);
         for (place, cta) in ctas[first..first + count].iter_mut().enumerate() {
             let known = self.parts_of(&batch.accumulator, place);
             let parts = &self.parts[known].2;
-            with_factors(|factors| batch.compute(numerics, place, parts, factors, cta.as_mut()));
+            with_factors(|factors| batch.compute(numerics, place, parts, factors, cta.as_mut(), asks));
         }
         batch.steps.into_iter().for_each(let_go);
     }
 
     /// All sums are computed.
-    pub fn settle(&mut self, numerics: Numerics, ctas: &mut [impl AsMut<TensorMemory>]) {
+    pub fn settle(&mut self, numerics: Numerics, ctas: &mut [impl AsMut<TensorMemory>], asks: &mut Asks) {
         while !self.waiting.is_empty() {
-            self.compute(0, numerics, ctas);
+            self.compute(0, numerics, ctas, asks);
         }
     }
 }
@@ -332,7 +345,8 @@ impl AsMut<TensorMemory> for Cta {
 impl Cluster<'_> {
     /// Tensor memory is about to be read or written.
     pub fn settle(&mut self) {
-        self.batches.settle(self.options.numerics, &mut self.ctas);
+        let asks = &mut Asks::of(&mut self.sources, &self.global);
+        self.batches.settle(self.options.numerics, &mut self.ctas, asks);
     }
 }
 

@@ -108,6 +108,7 @@ impl Cluster<'_> {
         let direct = data.is_none() && computes && !blank;
         if direct {
             self.waiting.retain(|&waiting| waiting != n);
+            self.sources.forget(n);
         }
         let mut data = data.unwrap_or_default();
         let copy = &self.copies[n];
@@ -346,9 +347,23 @@ fn gather_chunks(data: &mut Memory, shared: &Memory, offset: u32, bytes: Range<u
 /// Moves each chunk to its number, exclusive or `flip`.
 #[inline(always)]
 pub fn permute(to: &mut [u8; LINE], from: &[u8; LINE], flip: usize) {
-    let from = from.as_chunks::<16>().0;
-    for (n, chunk) in to.as_chunks_mut::<16>().0.iter_mut().enumerate() {
-        *chunk = from[(n ^ flip) & 7];
+    #[inline(always)]
+    fn by<const FLIP: usize>(to: &mut [u8; LINE], from: &[u8; LINE]) {
+        let from = from.as_chunks::<16>().0;
+        for (n, chunk) in to.as_chunks_mut::<16>().0.iter_mut().enumerate() {
+            *chunk = from[(n ^ FLIP) & 7];
+        }
+    }
+    // Where the number is known, nothing is left to compute.
+    match flip & 7 {
+        0 => by::<0>(to, from),
+        1 => by::<1>(to, from),
+        2 => by::<2>(to, from),
+        3 => by::<3>(to, from),
+        4 => by::<4>(to, from),
+        5 => by::<5>(to, from),
+        6 => by::<6>(to, from),
+        _ => by::<7>(to, from),
     }
 }
 

@@ -28,15 +28,6 @@ impl Copy {
         as_they_are && permutation(self.swizzle, 0).is_some() && self.rows.iter().all(whole)
     }
 
-    /// Asks for the first lines of its source, which it copies later.
-    fn ask(&self, global: &Global) {
-        let Some((_, runs)) = self.rows.first().and_then(|rows| rows.inside) else { return };
-        let (bytes, row) = (&global.buffers[runs.buffer].memory.bytes, runs.bytes as usize);
-        for at in runs.starts().take(AHEAD * LINE / row.max(1)) {
-            prefetch(bytes.get(at as usize..at as usize + row).unwrap_or_default());
-        }
-    }
-
     /// A bit for each buffer that it reads.
     fn buffers(&self) -> u64 {
         self.rows.iter().filter_map(|rows| rows.inside).fold(0, |all, (_, runs)| all | bit(runs.buffer))
@@ -49,7 +40,7 @@ impl Cluster<'_> {
         let copy = &self.copies[n];
         let waits = copy.is_plain() && copy.buffers() & self.outbox.written() == 0;
         if waits {
-            copy.ask(&self.global);
+            self.sources.add(n, &copy.rows);
             self.waiting.push(n);
         }
         waits
@@ -65,6 +56,7 @@ impl Cluster<'_> {
                 continue;
             }
             self.waiting.swap_remove(at);
+            self.sources.forget(n);
             let mut data = self.spare_data.pop().unwrap_or_default();
             let copy = &mut self.copies[n];
             data.resize(copy.bytes as usize);

@@ -1,6 +1,7 @@
 //! The product of one MMA of a kind other than `kind::f16`. Those of `kind::f16` have loops of their own, in [`super::product`]; this
 //! puts elements into FP32, which holds them exactly, and lends the loops of [`Numerics::Fast`].
 
+use super::asks::Asks;
 use super::exact_kinds::{self, Precision};
 use super::formats::Format;
 use super::instruction_descriptor::{Accumulator, InstructionDescriptor};
@@ -48,7 +49,14 @@ impl Work for Product<'_> {
         let step = MmaStep { d_f32: i.d == Accumulator::F32, accumulate, scale, ..MmaStep::default() };
         let mut pair = 0;
         for strip in strips {
-            fast::<L, R, S, C>(&step, &Steps { factors, which: 0..steps, steps }, strip, pair, cells);
+            fast::<L, R, S, C>(
+                &step,
+                &Steps { factors, which: 0..steps, steps },
+                strip,
+                pair,
+                cells,
+                &mut Asks::default(),
+            );
             pair += strip.pairs();
         }
     }

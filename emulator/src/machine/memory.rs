@@ -82,6 +82,17 @@ impl Memory {
         self.mark(at, bytes.len(), true);
     }
 
+    /// Writes up to four words with defined values, where none is blank. The caller has checked the bounds.
+    #[inline(always)]
+    pub(crate) fn write_words(&mut self, at: usize, words: usize, value: u128) {
+        let (bytes, len) = (&mut self.bytes[at..], 4 * words);
+        match bytes.first_chunk_mut::<16>() {
+            Some(whole) if words == 4 => *whole = value.to_le_bytes(),
+            _ => bytes[..len].copy_from_slice(&value.to_le_bytes()[..len]),
+        }
+        self.mark(at, len, true);
+    }
+
     /// Stores zeros. The caller has checked the bounds.
     pub(crate) fn zero(&mut self, at: usize, len: usize) {
         if self.has_blanks() {

@@ -1,5 +1,6 @@
 //! The tensor core at work on `tcgen05.mma`: operands are read, later D is written.
 
+use super::asks::Asks;
 use super::batch::spare_operands;
 use super::cluster::Cluster;
 use super::mma::Source;
@@ -81,7 +82,10 @@ impl Cluster<'_> {
             }
             match self.blank {
                 Some(_) => self.batches.define(&self.mmas[n], operands, &mut self.ctas),
-                None => self.batches.add(self.options.numerics, &self.mmas[n], operands, &mut self.ctas),
+                None => {
+                    let asks = &mut Asks::of(&mut self.sources, &self.global);
+                    self.batches.add(self.options.numerics, &self.mmas[n], operands, &mut self.ctas, asks);
+                }
             }
         }
         self.mmas.free(n);

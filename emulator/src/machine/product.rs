@@ -1,5 +1,6 @@
 //! The product of MMAs: operands made ready, FP32 sums, results into cells.
 
+use super::asks::Asks;
 use super::exact;
 use super::simd::{Lanes, PAIR, Tiles, WIDTH, Work, prefetch};
 use super::strip::{Part, Row, Strip};
@@ -46,6 +47,8 @@ pub struct Product<'a> {
     /// What [`tiles::of`] gives, or `None`: then vectors do it.
     pub tiles: Option<Tiles>,
     pub cells: &'a mut [u32],
+    /// What is asked for meanwhile.
+    pub asks: Asks<'a>,
 }
 
 impl Work for Product<'_> {
@@ -68,7 +71,7 @@ impl Work for Product<'_> {
                     let together = if self.step.d_f32 { steps.max(1) } else { 1 };
                     for first in (0..steps).step_by(together) {
                         let some = Steps { factors: self.factors, which: first..first + together, steps };
-                        fast::<L, R, S, C>(&nth(&self.step, first), &some, strip, pair, self.cells);
+                        fast::<L, R, S, C>(&nth(&self.step, first), &some, strip, pair, self.cells, &mut self.asks);
                     }
                 }
                 Numerics::Exact => {
@@ -216,6 +219,7 @@ pub fn fast<L: Lanes, const R: usize, const S: usize, const C: usize>(
     strip: &Strip,
     pair: usize,
     cells: &mut [u32],
+    asks: &mut Asks,
 ) {
     const { assert!(R <= WIDTH && (S == R || S == WIDTH % R), "a panel of A is parts of R rows, and one of S") };
     const { assert!(C == 1 || C == 2, "a block lies in one pair of B") };
@@ -230,6 +234,7 @@ pub fn fast<L: Lanes, const R: usize, const S: usize, const C: usize>(
             if step.accumulate && at_next + C * WIDTH <= columns {
                 next.rows().iter().for_each(|(_, cell)| prefetch(&cells[cell + at_next..cell + at_next + C * WIDTH]));
             }
+            asks.next();
             match *part {
                 Part::Long(rows) if width <= WIDTH => block::<L, R, 1>(step, steps, rows, b, at, width, cells),
                 Part::Long(rows) => block::<L, R, C>(step, steps, rows, b, at, width, cells),

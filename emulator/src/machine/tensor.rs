@@ -12,6 +12,9 @@ pub const COLUMNS: u32 = 512;
 pub const LANES: u32 = 128;
 /// Columns that an allocation is a multiple of: the allocator's bitmap has 16 slots.
 pub const SLOT: u32 = 32;
+/// Cells from one lane to the next: a cache line more than there are columns. At a distance that is a power of two, lanes would lie in few of a
+/// cache's sets.
+const PITCH: u32 = COLUMNS + 16;
 
 /// An address, and what it means: the lane is in bits 16 to 31, the column in bits 0 to 15 (PTX ISA 9.7.16.1.2).
 pub fn place(address: u32) -> String {
@@ -58,11 +61,11 @@ pub struct Allocation {
 
 impl TensorMemory {
     /// Of its cells.
-    pub const BYTES: usize = (LANES * COLUMNS * 4) as usize;
+    pub const BYTES: usize = (LANES * PITCH * 4) as usize;
 
     pub fn new() -> TensorMemory {
         TensorMemory {
-            lines: vec![Line([u32::MAX; 16]); (LANES * COLUMNS / 16) as usize],
+            lines: vec![Line([u32::MAX; 16]); (LANES * PITCH / 16) as usize],
             defined: vec![0; 4 * COLUMNS as usize],
             origins: vec![0; COLUMNS as usize],
             slots: [None; (COLUMNS / SLOT) as usize],
@@ -85,7 +88,7 @@ impl TensorMemory {
 
     /// Some columns are about to be read or written: what was left there is gone. Not those that are `overwritten`, in all lanes.
     pub fn refresh(&mut self, column: u32, columns: u32, overwritten: bool) {
-        const LINES: usize = (COLUMNS / 16) as usize;
+        const LINES: usize = (PITCH / 16) as usize;
         let end = (column + columns).min(COLUMNS);
         for slot in column / SLOT..end.div_ceil(SLOT) {
             if !std::mem::take(&mut self.stale[slot as usize]) {
@@ -208,7 +211,7 @@ impl TensorMemory {
 
     /// Where the cell of a lane and column lies in [`TensorMemory::cells_mut`].
     pub fn index(lane: u32, column: u32) -> usize {
-        (lane * COLUMNS + column) as usize
+        (lane * PITCH + column) as usize
     }
 
     /// Lane after lane, all columns; those that are used have been refreshed.

@@ -1,5 +1,6 @@
 //! `wgmma.mma_async` at work: from when all warps of the warpgroup have come to it until its product is in their registers.
 
+use super::asks::Asks;
 use super::boxes::Laid;
 use super::cluster::{Cluster, Stop};
 use super::depths::Multiplied;
@@ -310,7 +311,8 @@ impl Cluster<'_> {
             let a: Vec<_> = steps.iter().map(|step| &step.operands.a[0].bits[..]).collect();
             let b: Vec<_> = steps.iter().map(|step| &step.operands.b.bits[..]).collect();
             let tiles = tiles::of(numerics, &step);
-            simd::run(Product { numerics, step, a: &a, b: &b, strips, factors, same_b: false, tiles, cells });
+            let asks = Asks::of(&mut self.sources, &self.global);
+            simd::run(Product { numerics, step, a: &a, b: &b, strips, factors, same_b: false, tiles, cells, asks });
         } else {
             for (n, step) in steps.iter().enumerate() {
                 simd::run(kinds::Product {

@@ -131,8 +131,10 @@ pub fn flat_mut(lines: &mut [Line<[u32; WIDTH]>]) -> &mut [u32] {
 #[inline(always)]
 pub fn prefetch<T>(values: &[T]) {
     #[cfg(target_arch = "x86_64")]
-    for line in values.chunks(64 / size_of::<T>().max(1)) {
-        x86::prefetch(&line[0]);
+    {
+        let first = values.as_ptr();
+        let end = first.addr() % 64 + size_of_val(values);
+        (0..end).step_by(64).for_each(|line| x86::prefetch(first.wrapping_byte_add(line)));
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = values;

@@ -14,11 +14,11 @@ pub fn avx2(work: impl Work) {
     work.run::<Avx2, 6, 4, 1, 1>();
 }
 
-/// Asks for the cache line of a value, as far as the second-level cache.
+/// Asks for the cache line of a place.
 #[inline(always)]
-pub fn prefetch<T>(value: &T) {
-    // SAFETY: every x86-64 CPU has the instruction, and it reads nothing that the program sees.
-    unsafe { _mm_prefetch::<_MM_HINT_T1>(std::ptr::from_ref(value).cast()) }
+pub fn prefetch<T>(place: *const T) {
+    // SAFETY: every x86-64 CPU has the instruction, which reads nothing that the program sees, wherever the place is.
+    unsafe { _mm_prefetch::<_MM_HINT_T1>(place.cast()) }
 }
 
 /// Rows become columns: neighbours of 16, 32 and 64 bits are put side by side, then the halves of vectors.
