@@ -161,7 +161,7 @@ impl MmaStep {
                 same_b: false,
                 tiles: if in_tiles { tiles::of(numerics, self) } else { None },
                 cells: d,
-                asks: Default::default(),
+                prefetches: Default::default(),
             });
         });
         Ok(())

@@ -376,8 +376,10 @@ impl<'a> Cluster<'a> {
             return false;
         }
         for (lane, at) in places {
+            // Of fewer than four words the lowest count.
             let value = sources.iter().rev().fold(0, |value, source| value << 32 | u128::from(source[lane]));
-            shared.write_words(at, words, value);
+            shared.put(at, 4 * words, value);
+            shared.mark(at, 4 * words, true);
         }
         true
     }

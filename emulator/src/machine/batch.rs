@@ -5,11 +5,11 @@
 //! after it, is known when it is complete; only the sums come later: before anybody reads or writes tensor memory, or when
 //! enough MMAs wait.
 
-use super::asks::Asks;
 use super::cluster::Cluster;
 use super::exact_kinds::Precision;
 use super::kinds;
 use super::mma::{Operands, PendingMma};
+use super::prefetches::Prefetches;
 use super::product::{Factors, Product};
 use super::simd;
 use super::state::Cta;
@@ -125,7 +125,7 @@ impl Batch {
         parts: &[Part],
         factors: &mut Factors,
         tensor: &mut TensorMemory,
-        asks: &mut Asks,
+        prefetches: &mut Prefetches,
     ) {
         let Accumulator { descriptor: i, .. } = &self.accumulator;
         let run = self.accumulator.layout().columns(i.n);
@@ -148,7 +148,7 @@ impl Batch {
             same_b: cta > 0,
             tiles: tiles::of(numerics, &step),
             cells: tensor.cells_mut(),
-            asks: asks.lend(),
+            prefetches: prefetches.lend(),
         });
     }
 }
@@ -227,21 +227,21 @@ impl Batches {
         m: &PendingMma,
         operands: Operands,
         ctas: &mut [impl AsMut<TensorMemory>],
-        asks: &mut Asks,
+        prefetches: &mut Prefetches,
     ) {
         let accumulator = defined(m, &operands, ctas);
         if m.descriptor.kind != Kind::F16 {
-            return self.at_once(numerics, &accumulator, m, operands, ctas, asks);
+            return self.at_once(numerics, &accumulator, m, operands, ctas, prefetches);
         }
         let joins = |b: &Batch| m.accumulate && m.scale == 0 && b.accumulator == accumulator;
         if let Some(at) = self.waiting.iter().position(joins) {
             self.waiting[at].steps.push(operands);
             if self.waiting[at].steps.len() == DEPTH {
-                self.compute(at, numerics, ctas, asks);
+                self.compute(at, numerics, ctas, prefetches);
             }
             return;
         }
-        self.compute_overlapping(numerics, &accumulator, ctas, asks);
+        self.compute_overlapping(numerics, &accumulator, ctas, prefetches);
         let (accumulate, scale) = (m.accumulate, m.scale);
         let mut steps = Vec::with_capacity(DEPTH);
         steps.push(operands);
@@ -254,10 +254,10 @@ impl Batches {
         numerics: Numerics,
         with: &Accumulator,
         ctas: &mut [impl AsMut<TensorMemory>],
-        asks: &mut Asks,
+        prefetches: &mut Prefetches,
     ) {
         while let Some(at) = self.waiting.iter().position(|b| b.accumulator.overlaps(with)) {
-            self.compute(at, numerics, ctas, asks);
+            self.compute(at, numerics, ctas, prefetches);
         }
     }
 
@@ -269,9 +269,9 @@ impl Batches {
         m: &PendingMma,
         operands: Operands,
         ctas: &mut [impl AsMut<TensorMemory>],
-        asks: &mut Asks,
+        prefetches: &mut Prefetches,
     ) {
-        self.compute_overlapping(numerics, accumulator, ctas, asks);
+        self.compute_overlapping(numerics, accumulator, ctas, prefetches);
         let run = accumulator.layout().columns(m.descriptor.n);
         for (place, &c) in m.group.iter().enumerate() {
             let parts = self.parts_of(accumulator, place);
@@ -293,6 +293,7 @@ impl Batches {
                     strips: &strips,
                     factors,
                     cells: ctas[c].as_mut().cells_mut(),
+                    prefetches: prefetches.lend(),
                 });
             });
         }
@@ -317,21 +318,27 @@ impl Batches {
         self
     }
 
-    fn compute(&mut self, at: usize, numerics: Numerics, ctas: &mut [impl AsMut<TensorMemory>], asks: &mut Asks) {
+    fn compute(
+        &mut self,
+        at: usize,
+        numerics: Numerics,
+        ctas: &mut [impl AsMut<TensorMemory>],
+        prefetches: &mut Prefetches,
+    ) {
         let batch = self.waiting.swap_remove(at);
         let (first, count) = (batch.accumulator.cta, batch.accumulator.ctas);
         for (place, cta) in ctas[first..first + count].iter_mut().enumerate() {
             let known = self.parts_of(&batch.accumulator, place);
             let parts = &self.parts[known].2;
-            with_factors(|factors| batch.compute(numerics, place, parts, factors, cta.as_mut(), asks));
+            with_factors(|factors| batch.compute(numerics, place, parts, factors, cta.as_mut(), prefetches));
         }
         batch.steps.into_iter().for_each(let_go);
     }
 
     /// All sums are computed.
-    pub fn settle(&mut self, numerics: Numerics, ctas: &mut [impl AsMut<TensorMemory>], asks: &mut Asks) {
+    pub fn settle(&mut self, numerics: Numerics, ctas: &mut [impl AsMut<TensorMemory>], prefetches: &mut Prefetches) {
         while !self.waiting.is_empty() {
-            self.compute(0, numerics, ctas, asks);
+            self.compute(0, numerics, ctas, prefetches);
         }
     }
 }
@@ -345,8 +352,8 @@ impl AsMut<TensorMemory> for Cta {
 impl Cluster<'_> {
     /// Tensor memory is about to be read or written.
     pub fn settle(&mut self) {
-        let asks = &mut Asks::of(&mut self.sources, &self.global);
-        self.batches.settle(self.options.numerics, &mut self.ctas, asks);
+        let prefetches = &mut Prefetches::of(&mut self.unfetched, &self.global);
+        self.batches.settle(self.options.numerics, &mut self.ctas, prefetches);
     }
 }
 

@@ -120,7 +120,7 @@ fn waiting_changes_nothing() {
             let copy = |o: &Operand| Operand { bits: o.bits.clone(), defined: o.defined.clone() };
             let operands = Operands { a: [copy(&a[0]), copy(&a[1])], b: copy(&b), ..Default::default() };
             model.mma(numerics, &mma, &operands);
-            batches.add(numerics, &mma, operands, &mut ctas, &mut Asks::default());
+            batches.add(numerics, &mma, operands, &mut ctas, &mut Prefetches::default());
             joined += u32::from(batches.waiting.iter().any(|batch| batch.steps.len() > 1));
             // Who looks at definedness need not settle.
             for (tensor, model) in ctas.iter().zip(&model.0) {
@@ -137,12 +137,12 @@ fn waiting_changes_nothing() {
             }
             if random.next().is_multiple_of(6) {
                 looks += 1;
-                batches.settle(numerics, &mut ctas, &mut Asks::default());
+                batches.settle(numerics, &mut ctas, &mut Prefetches::default());
                 assert!(all(&ctas) == model.0, "case {case}, {numerics:?}: cells differ when somebody looks");
             }
             last = Some(mma);
         }
-        batches.settle(numerics, &mut ctas, &mut Asks::default());
+        batches.settle(numerics, &mut ctas, &mut Prefetches::default());
         assert!(all(&ctas) == model.0, "case {case}, {numerics:?}: cells differ at the end");
     }
     assert!(joined > 200 && looks > 100, "{joined} MMAs joined others, {looks} looks: too few to mean something");
@@ -178,12 +178,12 @@ fn undefined_results_have_an_origin() {
     let mut ctas = [TensorMemory::new()];
     let mut batches = Batches::default();
     let operands = Operands { a: [operand(128, 1000), Operand::default()], b: operand(32, 5), ..Default::default() };
-    batches.add(Numerics::Fast, &mma, operands, &mut ctas, &mut Asks::default());
+    batches.add(Numerics::Fast, &mma, operands, &mut ctas, &mut Prefetches::default());
     assert_eq!((ctas[0].origin(64 + 5), ctas[0].origin(64 + 6)), (3, 0));
     // What is added to it stays undefined, for the first reason.
     (mma.accumulate, mma.origin) = (true, 4);
     let operands = Operands { a: [operand(128, 1000), Operand::default()], b: operand(32, 1000), ..Default::default() };
-    batches.add(Numerics::Fast, &mma, operands, &mut ctas, &mut Asks::default());
+    batches.add(Numerics::Fast, &mma, operands, &mut ctas, &mut Prefetches::default());
     assert_eq!(
         (ctas[0].origin(64 + 5), ctas[0].defined_lanes(64 + 5), ctas[0].defined_lanes(64 + 6)),
         (3, 0, u128::MAX)

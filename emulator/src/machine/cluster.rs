@@ -145,7 +145,8 @@ pub struct Cluster<'a> {
     pub maps: Vec<([u8; 128], Arc<TensorMap>)>,
     /// Loads that will read their source when they complete.
     pub waiting: Vec<usize>,
-    pub sources: super::asks::Sources,
+    /// What of their sources is not prefetched yet.
+    pub unfetched: super::prefetches::Unfetched,
     /// Memory for what copies read, used again.
     pub spare_data: Vec<Memory>,
     /// The same for where accesses lead.

@@ -88,7 +88,7 @@ impl<'a> Cluster<'a> {
             free_copies: Vec::new(),
             maps: Vec::new(),
             waiting: Vec::new(),
-            sources: Default::default(),
+            unfetched: Default::default(),
             spare_data: Vec::new(),
             spare_targets: Vec::new(),
             responses: Vec::new(),

@@ -21,6 +21,7 @@ impl Cluster<'_> {
     pub fn begin_copy(&mut self, copy: Copy) -> usize {
         match self.free_copies.pop() {
             Some(n) => {
+                debug_assert!(!self.unfetched.has(n), "something is left of the copy that had this place");
                 self.copies[n] = copy;
                 n
             }
@@ -108,7 +109,7 @@ impl Cluster<'_> {
         let direct = data.is_none() && computes && !blank;
         if direct {
             self.waiting.retain(|&waiting| waiting != n);
-            self.sources.forget(n);
+            self.unfetched.forget(n);
         }
         let mut data = data.unwrap_or_default();
         let copy = &self.copies[n];

@@ -9,6 +9,7 @@ use super::cluster::Cluster;
 use super::copy::{LINE, permutation, permute};
 use super::memory::Global;
 use super::outbox::{Outbox, bit};
+use super::prefetches::Prefetches;
 use super::simd::prefetch;
 use super::tma::Copy;
 use crate::program::op::TmaKind;
@@ -40,7 +41,9 @@ impl Cluster<'_> {
         let copy = &self.copies[n];
         let waits = copy.is_plain() && copy.buffers() & self.outbox.written() == 0;
         if waits {
-            self.sources.add(n, &copy.rows);
+            // The first rows come at once, in case that nothing is multiplied until they are copied.
+            self.unfetched.add(n, &copy.rows);
+            Prefetches::of(&mut self.unfetched, &self.global).next();
             self.waiting.push(n);
         }
         waits
@@ -56,7 +59,7 @@ impl Cluster<'_> {
                 continue;
             }
             self.waiting.swap_remove(at);
-            self.sources.forget(n);
+            self.unfetched.forget(n);
             let mut data = self.spare_data.pop().unwrap_or_default();
             let copy = &mut self.copies[n];
             data.resize(copy.bytes as usize);

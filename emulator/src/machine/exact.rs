@@ -2,6 +2,7 @@
 //! [`Numerics::Exact`](crate::Numerics::Exact). [`one`] is the rule as it stands there; [`strip`] does the same for many
 //! columns at once, and hands `one` what does not fit its shortcuts.
 
+use super::prefetches::Prefetches;
 use super::product::{Factors, Line, Pair, Panel, d_values, read_cells, round_f16, rows_of, write_cells};
 use super::simd::{Lanes, PAIR, WIDTH};
 use super::strip::{Blocks, Strip};
@@ -171,6 +172,7 @@ pub fn strip<L: Lanes, const E: usize>(
     strip: &Strip,
     pair: usize,
     cells: &mut [u32],
+    prefetches: &mut Prefetches,
 ) {
     const { assert!(WIDTH.is_multiple_of(E), "a block lies in one panel of A") };
     let (columns, steps) = (strip.columns.len(), bits.0.len());
@@ -194,6 +196,7 @@ pub fn strip<L: Lanes, const E: usize>(
         // All steps of some rows, whose cells stay in the first-level cache; two blocks in turns, since the next step of one waits
         // for its last.
         for two in whole.chunks(2) {
+            prefetches.next();
             for n in 0..steps {
                 let block = block(n);
                 for rows in two {

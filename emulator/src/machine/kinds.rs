@@ -1,11 +1,11 @@
 //! The product of one MMA of a kind other than `kind::f16`. Those of `kind::f16` have loops of their own, in [`super::product`]; this
 //! puts elements into FP32, which holds them exactly, and lends the loops of [`Numerics::Fast`].
 
-use super::asks::Asks;
 use super::exact_kinds::{self, Precision};
 use super::formats::Format;
 use super::instruction_descriptor::{Accumulator, InstructionDescriptor};
 use super::operand::bytes;
+use super::prefetches::Prefetches;
 use super::product::{Factors, Line, Steps, fast};
 use super::scale_factors::ScaleFactors;
 use super::simd::{Lanes, WIDTH, Work};
@@ -30,6 +30,8 @@ pub struct Product<'a> {
     pub strips: &'a [Strip<'a>],
     pub factors: &'a mut Factors,
     pub cells: &'a mut [u32],
+    /// What is asked for meanwhile.
+    pub prefetches: Prefetches<'a>,
 }
 
 /// Elements of an MMA's depth that the loops take at once.
@@ -44,19 +46,12 @@ impl Work for Product<'_> {
         if self.numerics == Numerics::Exact || !self.prepare() {
             return exact_kinds::run(self);
         }
-        let Product { descriptor: i, accumulate, scale, strips, factors, cells, .. } = self;
+        let Product { descriptor: i, accumulate, scale, strips, factors, cells, mut prefetches, .. } = self;
         let steps = steps(i.kind);
         let step = MmaStep { d_f32: i.d == Accumulator::F32, accumulate, scale, ..MmaStep::default() };
         let mut pair = 0;
         for strip in strips {
-            fast::<L, R, S, C>(
-                &step,
-                &Steps { factors, which: 0..steps, steps },
-                strip,
-                pair,
-                cells,
-                &mut Asks::default(),
-            );
+            fast::<L, R, S, C>(&step, &Steps { factors, which: 0..steps, steps }, strip, pair, cells, &mut prefetches);
             pair += strip.pairs();
         }
     }

@@ -42,6 +42,7 @@ impl Case {
             strips: &[Strip { rows: &[(0, 0)], columns: 0..1 }],
             factors: &mut Factors::default(),
             cells: &mut cells,
+            prefetches: Default::default(),
         });
         cells[0]
     }

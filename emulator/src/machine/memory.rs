@@ -65,6 +65,13 @@ impl Memory {
         if self.has_blanks() {
             self.fill_in(at, len);
         }
+        self.put(at, len, value);
+        self.mark(at, len, defined);
+    }
+
+    /// Writes the low bytes, and says nothing of them. The caller has checked the bounds.
+    #[inline(always)]
+    pub(crate) fn put(&mut self, at: usize, len: usize, value: u128) {
         let bytes = &mut self.bytes[at..at + len];
         if let Some(whole) = bytes.first_chunk_mut() {
             *whole = value.to_le_bytes();
@@ -73,24 +80,12 @@ impl Memory {
         } else {
             bytes.copy_from_slice(&value.to_le_bytes()[..len]);
         }
-        self.mark(at, len, defined);
     }
 
     /// Writes bytes with defined values, where none is blank. The caller has checked the bounds.
     pub(crate) fn write(&mut self, at: usize, bytes: &[u8]) {
         self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
         self.mark(at, bytes.len(), true);
-    }
-
-    /// Writes up to four words with defined values, where none is blank. The caller has checked the bounds.
-    #[inline(always)]
-    pub(crate) fn write_words(&mut self, at: usize, words: usize, value: u128) {
-        let (bytes, len) = (&mut self.bytes[at..], 4 * words);
-        match bytes.first_chunk_mut::<16>() {
-            Some(whole) if words == 4 => *whole = value.to_le_bytes(),
-            _ => bytes[..len].copy_from_slice(&value.to_le_bytes()[..len]),
-        }
-        self.mark(at, len, true);
     }
 
     /// Stores zeros. The caller has checked the bounds.

@@ -1,10 +1,10 @@
 //! The tensor core at work on `tcgen05.mma`: operands are read, later D is written.
 
-use super::asks::Asks;
 use super::batch::spare_operands;
 use super::cluster::Cluster;
 use super::mma::Source;
 use super::operand::Operand;
+use super::prefetches::Prefetches;
 use super::tensor::Layout;
 use crate::report::EventKind;
 
@@ -83,8 +83,8 @@ impl Cluster<'_> {
             match self.blank {
                 Some(_) => self.batches.define(&self.mmas[n], operands, &mut self.ctas),
                 None => {
-                    let asks = &mut Asks::of(&mut self.sources, &self.global);
-                    self.batches.add(self.options.numerics, &self.mmas[n], operands, &mut self.ctas, asks);
+                    let prefetches = &mut Prefetches::of(&mut self.unfetched, &self.global);
+                    self.batches.add(self.options.numerics, &self.mmas[n], operands, &mut self.ctas, prefetches);
                 }
             }
         }

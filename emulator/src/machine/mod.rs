@@ -7,13 +7,12 @@
 //! | `prepare` | what is checked before anything runs, and the parameter block |
 //! | `warp`, `on_the_way`, `memory`, `mbarrier`, `tensor`, `places` | the things themselves, and where those are that come and go |
 //! | `operand`, `batch`, `product`, `tiles`, `exact`, `simd` | the tensor core's arithmetic: what MMAs read, which are computed together, FP32 in vectors and in tiles, bit for bit, and what the CPU has for it |
-//! | `step` | what each instruction does; `compute` those that only touch registers, `access`, `fill`, `ordering`, `rewrites` and `charge` plain memory, `atomics` and `halves` strong accesses, `sync`, `barrier_cta`, `barrier_cluster`, `mbarrier_places` and `mbarrier_ops` barriers, `register_pool` `setmaxnreg`, `tensor_alloc`, `tensor_ops`, `mma`, `mma_operands` and `commit` `tcgen05`, `wgmma`, `wgmma_descriptor` and `wgmma_work` Hopper's tensor core, `tma`, `tma_places`, `bounding_box`, `copy`, `direct`, `asks` and `bulk` the TMA engine |
+//! | `step` | what each instruction does; `compute` those that only touch registers, `access`, `fill`, `ordering`, `rewrites` and `charge` plain memory, `atomics` and `halves` strong accesses, `sync`, `barrier_cta`, `barrier_cluster`, `mbarrier_places` and `mbarrier_ops` barriers, `register_pool` `setmaxnreg`, `tensor_alloc`, `tensor_ops`, `mma`, `mma_operands` and `commit` `tcgen05`, `wgmma`, `wgmma_descriptor` and `wgmma_work` Hopper's tensor core, `tma`, `tma_places`, `bounding_box`, `copy`, `direct`, `prefetches` and `bulk` the TMA engine |
 //! | `values` | clusters that compute no values |
 //! | `explain`, `drafts`, `explain_shared`, `explain_copy`, `explain_global`, `explain_bytes`, `explain_tensor`, `explain_phase`, `explain_wgmma`, `trap`, `print`, `overtaken`, `promises`, `remote`, `started`, `hang`, `names`, `findings`, `statements` | what is said when something is wrong |
 
 mod access;
 mod accumulators;
-mod asks;
 mod async_copy;
 mod async_store;
 mod atomics;
@@ -108,6 +107,7 @@ mod packed_copy;
 mod part_defined;
 mod parties;
 mod places;
+mod prefetches;
 mod prepare;
 mod print;
 pub(crate) mod product;

@@ -1,7 +1,7 @@
 //! The product of MMAs: operands made ready, FP32 sums, results into cells.
 
-use super::asks::Asks;
 use super::exact;
+use super::prefetches::Prefetches;
 use super::simd::{Lanes, PAIR, Tiles, WIDTH, Work, prefetch};
 use super::strip::{Part, Row, Strip};
 use super::tiles;
@@ -48,7 +48,7 @@ pub struct Product<'a> {
     pub tiles: Option<Tiles>,
     pub cells: &'a mut [u32],
     /// What is asked for meanwhile.
-    pub asks: Asks<'a>,
+    pub prefetches: Prefetches<'a>,
 }
 
 impl Work for Product<'_> {
@@ -71,12 +71,27 @@ impl Work for Product<'_> {
                     let together = if self.step.d_f32 { steps.max(1) } else { 1 };
                     for first in (0..steps).step_by(together) {
                         let some = Steps { factors: self.factors, which: first..first + together, steps };
-                        fast::<L, R, S, C>(&nth(&self.step, first), &some, strip, pair, self.cells, &mut self.asks);
+                        fast::<L, R, S, C>(
+                            &nth(&self.step, first),
+                            &some,
+                            strip,
+                            pair,
+                            self.cells,
+                            &mut self.prefetches,
+                        );
                     }
                 }
                 Numerics::Exact => {
                     let what = [0, 1].map(|n| nth(&self.step, n));
-                    exact::strip::<L, E>(&what, self.factors, (self.a, self.b), strip, pair, self.cells);
+                    exact::strip::<L, E>(
+                        &what,
+                        self.factors,
+                        (self.a, self.b),
+                        strip,
+                        pair,
+                        self.cells,
+                        &mut self.prefetches,
+                    );
                 }
             }
             pair += strip.pairs();
@@ -219,7 +234,7 @@ pub fn fast<L: Lanes, const R: usize, const S: usize, const C: usize>(
     strip: &Strip,
     pair: usize,
     cells: &mut [u32],
-    asks: &mut Asks,
+    prefetches: &mut Prefetches,
 ) {
     const { assert!(R <= WIDTH && (S == R || S == WIDTH % R), "a panel of A is parts of R rows, and one of S") };
     const { assert!(C == 1 || C == 2, "a block lies in one pair of B") };
@@ -229,12 +244,12 @@ pub fn fast<L: Lanes, const R: usize, const S: usize, const C: usize>(
         let b = (pair + at / PAIR, at % PAIR / WIDTH);
         let width = (columns - at).min(C * WIDTH);
         for (n, part) in parts.iter().enumerate() {
-            // D comes from far away, unless it is asked for before the block that needs it; the last block asks for the next columns'.
+            // D comes from far away, unless it is asked for before the block that needs it; the last block prefetches for the next columns'.
             let (next, at_next) = parts.get(n + 1).map_or((&parts[0], at + C * WIDTH), |next| (next, at));
             if step.accumulate && at_next + C * WIDTH <= columns {
                 next.rows().iter().for_each(|(_, cell)| prefetch(&cells[cell + at_next..cell + at_next + C * WIDTH]));
             }
-            asks.next();
+            prefetches.next();
             match *part {
                 Part::Long(rows) if width <= WIDTH => block::<L, R, 1>(step, steps, rows, b, at, width, cells),
                 Part::Long(rows) => block::<L, R, C>(step, steps, rows, b, at, width, cells),

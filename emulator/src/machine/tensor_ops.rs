@@ -164,10 +164,12 @@ impl Cluster<'_> {
             // A lane of tensor memory for each thread: some columns at a time, row by row.
             let tensor = &mut self.ctas[c].tensor;
             tensor.refresh(column, d.len() as u32, false);
-            // Of each lane, what is loaded now, and what a load behind it would.
-            for t in 0..32 {
-                let row = tensor.row(lane + t, column);
-                prefetch(&row[..row.len().min(2 * d.len())]);
+            if !blank && d.len() >= CHUNK {
+                // Of each lane, what is loaded now, and what a load behind it would.
+                for t in 0..32 {
+                    let row = tensor.row(lane + t, column);
+                    prefetch(&row[..row.len().min(2 * d.len())]);
+                }
             }
             for (d, first) in d.chunks(CHUNK).zip((column..).step_by(CHUNK)).filter(|_| !blank) {
                 let mut values = [[0; 32]; CHUNK];

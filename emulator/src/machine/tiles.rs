@@ -8,7 +8,7 @@
 //! products, and whatever sums of them, are multiples of 2^-100, and none is infinite. With a D up to 2^-101 a sum is D or
 //! at least 2^-101; with a larger D, it is a multiple of 2^-124. So only a D that is subnormal before needs care.
 
-use super::asks::Asks;
+use super::prefetches::Prefetches;
 use super::product::{self, Line, Product, d_bits, d_values, fast, nth, read_cells, turned, values, write_cells};
 use super::simd::{Lanes, Tiles, WIDTH, flat_mut};
 use super::strip::Strip;
@@ -122,21 +122,19 @@ pub fn run<L: Lanes, const R: usize, const S: usize, const C: usize>(mut product
         product.prepare_a::<L>();
         product.prepare_b::<L>();
     }
-    static T: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
-    let t = *T.get_or_init(|| std::env::var("TOG").map_or(8, |t| t.parse().unwrap()));
-    let together = if all { steps.min(t) } else { 1 };
+    let together = if all { steps } else { 1 };
     let mut panel = 0;
     for strip in product.strips {
         for first in (0..steps).step_by(together) {
-            let (step, which) = (nth(&product.step, first), first..(first + together).min(steps));
+            let (step, which) = (nth(&product.step, first), first..first + together);
             if fits[first] {
                 let columns = strip.columns.len();
                 let factors = &product.factors.tiles;
                 let some = Steps { step: &step, factors, which, of: steps, columns, panel };
-                some.add::<L>(&mut tiles, strip, product.cells, &mut product.asks);
+                some.add::<L>(&mut tiles, strip, product.cells, &mut product.prefetches);
             } else {
                 let some = product::Steps { factors: product.factors, which, steps };
-                fast::<L, R, S, C>(&step, &some, strip, panel / 2, product.cells, &mut product.asks);
+                fast::<L, R, S, C>(&step, &some, strip, panel / 2, product.cells, &mut product.prefetches);
             }
         }
         panel += strip.panels();
@@ -252,7 +250,7 @@ struct Steps<'a> {
 
 impl Steps<'_> {
     #[inline(always)]
-    fn add<L: Lanes>(&self, tiles: &mut Tiles, strip: &Strip, cells: &mut [u32], asks: &mut Asks) {
+    fn add<L: Lanes>(&self, tiles: &mut Tiles, strip: &Strip, cells: &mut [u32], prefetches: &mut Prefetches) {
         // Rows of a block that are not written are computed all the same.
         let rows: Vec<Rows> = strip.rows.chunk_by(|(a, _), (b, _)| a / BLOCK == b / BLOCK).map(Rows::new).collect();
         let blocks = || (0..self.columns).step_by(BLOCK).flat_map(|at| rows.iter().map(move |rows| (at, rows)));
@@ -268,7 +266,7 @@ impl Steps<'_> {
         while let Some(((at, rows), place)) = next {
             next = ahead.next();
             let in_place = normal;
-            asks.next();
+            prefetches.next();
             normal = next.is_some_and(|((_, _), place)| all_normal::<L>(place, cells));
             match place {
                 Some((first, pitch)) if in_place => self.multiply(tiles, at, rows, (cells, first, pitch)),

@@ -52,7 +52,7 @@ impl Case {
             same_b: false,
             tiles: if in_tiles { of(Numerics::Fast, &self.step) } else { None },
             cells: &mut cells,
-            asks: Default::default(),
+            prefetches: Default::default(),
         });
         cells
     }

@@ -65,6 +65,7 @@ fn multiply(numerics: Numerics, types: &Types, a: &[u16], b: &[u16], cells: &mut
                     strips: &[Strip { rows: &rows, columns: 0..COLUMNS }],
                     factors,
                     cells,
+                    prefetches: Default::default(),
                 });
             });
             Ok(())

@@ -1,6 +1,5 @@
 //! `wgmma.mma_async` at work: from when all warps of the warpgroup have come to it until its product is in their registers.
 
-use super::asks::Asks;
 use super::boxes::Laid;
 use super::cluster::{Cluster, Stop};
 use super::depths::Multiplied;
@@ -9,6 +8,7 @@ use super::footprints::footprint;
 use super::formats::Format;
 use super::mma::Operands;
 use super::operand::Operand;
+use super::prefetches::Prefetches;
 use super::product::{Factors, Line, Product};
 use super::scale_factors::ScaleFactors;
 use super::state::{Pending, Span};
@@ -311,8 +311,19 @@ impl Cluster<'_> {
             let a: Vec<_> = steps.iter().map(|step| &step.operands.a[0].bits[..]).collect();
             let b: Vec<_> = steps.iter().map(|step| &step.operands.b.bits[..]).collect();
             let tiles = tiles::of(numerics, &step);
-            let asks = Asks::of(&mut self.sources, &self.global);
-            simd::run(Product { numerics, step, a: &a, b: &b, strips, factors, same_b: false, tiles, cells, asks });
+            let prefetches = Prefetches::of(&mut self.unfetched, &self.global);
+            simd::run(Product {
+                numerics,
+                step,
+                a: &a,
+                b: &b,
+                strips,
+                factors,
+                same_b: false,
+                tiles,
+                cells,
+                prefetches,
+            });
         } else {
             for (n, step) in steps.iter().enumerate() {
                 simd::run(kinds::Product {
@@ -327,6 +338,7 @@ impl Cluster<'_> {
                     strips,
                     factors,
                     cells,
+                    prefetches: Prefetches::of(&mut self.unfetched, &self.global),
                 });
             }
         }

@@ -133,7 +133,7 @@ pub fn prefetch<T>(values: &[T]) {
     #[cfg(target_arch = "x86_64")]
     {
         let first = values.as_ptr();
-        let end = first.addr() % 64 + size_of_val(values);
+        let end = if values.is_empty() { 0 } else { first.addr() % 64 + size_of_val(values) };
         (0..end).step_by(64).for_each(|line| x86::prefetch(first.wrapping_byte_add(line)));
     }
     #[cfg(not(target_arch = "x86_64"))]

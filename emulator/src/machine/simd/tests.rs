@@ -59,7 +59,7 @@ fn all_kinds_of_vectors_give_the_same_bits() {
                 same_b: false,
                 tiles: None,
                 cells: &mut cells,
-                asks: Default::default(),
+                prefetches: Default::default(),
             });
             cells
         };

@@ -14,7 +14,7 @@ pub fn avx2(work: impl Work) {
     work.run::<Avx2, 6, 4, 1, 1>();
 }
 
-/// Asks for the cache line of a place.
+/// Asks for the cache line of a place, as far as the second-level cache: most of what is asked for is more than the first level holds.
 #[inline(always)]
 pub fn prefetch<T>(place: *const T) {
     // SAFETY: every x86-64 CPU has the instruction, which reads nothing that the program sees, wherever the place is.
