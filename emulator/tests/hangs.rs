@@ -244,3 +244,39 @@ fn a_hang_of_a_large_kernel_is_explained_in_time() {
     assert_eq!(common::codes(&report), ["hang"]);
     assert!(ran < 4 * loaded + std::time::Duration::from_secs(2), "loads in {loaded:?}, runs in {ran:?}");
 }
+
+/// One lane goes apart in front of what the whole warp does together; behind it nothing returns any more.
+fn apart_before(rest: &str) -> Diagnostic {
+    let text = format!(
+        ".version 8.6\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .u64 out)\n{{\n.shared .align 8 .b64 bar;\n\
+         .reg .pred %p<3>;\n.reg .b32 %r<3>;\n.reg .b64 %d;\nmov.u32 %r0, %tid.x;\nsetp.ne.u32 %p0, %r0, 0;\n@%p0 bra MEET;\n\
+         mbarrier.init.shared::cta.b64 [bar], 1;\nMEET:\nbar.sync 0;\nld.param.u64 %d, [out];\nmov.u32 %r1, 0;\n{rest}\nret;\n}}\n"
+    );
+    let launch = common::launch("k", 32, vec![zeroes("out", 4)]);
+    let report = common::run(&load(&text), &launch, None, 100_000);
+    assert!(!report.completed);
+    report.findings[0].clone()
+}
+
+/// Lanes meet again in front of a trap, and of a loop without an end, as in front of a return.
+#[test]
+fn lanes_meet_again_where_nothing_returns() {
+    let found = apart_before("trap;");
+    assert_eq!((found.code, &found.labels[0].place.text[..]), ("trap", "trap"), "{found:#?}");
+    let found = apart_before("AGAIN:\nmbarrier.try_wait.parity.shared::cta.b64 %p1, [bar], 0;\nbra AGAIN;");
+    assert_eq!(found.code, "hang", "{found:#?}");
+    // Two loops, one in the other.
+    let found = apart_before(
+        "OUTER:\nINNER:\nadd.u32 %r1, %r1, 1;\nsetp.lt.u32 %p2, %r1, 8;\n@%p2 bra INNER;\nmov.u32 %r1, 0;\nbra OUTER;",
+    );
+    assert_ne!(found.code, "aligned-lanes-missing", "{found:#?}");
+}
+
+/// A loop that stores to one place for ever ends at its budget: each store costs the same, however many there were before.
+#[test]
+fn an_endless_loop_of_stores_ends_at_its_budget() {
+    let found = apart_before(
+        "AGAIN:\nst.global.u32 [%d], %r1;\nadd.u32 %r1, %r1, 0;\nsetp.lt.u32 %p1, %r1, 16;\n@%p1 bra AGAIN;",
+    );
+    assert_eq!(found.code, "instruction-budget", "{found:#?}");
+}

@@ -13,7 +13,9 @@ use crate::program::op::Reduction;
 use crate::report::Memory;
 use crate::tensor_map::Element;
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 use std::cell::RefCell;
+use std::ops::Range;
 
 /// One thing that others can see.
 #[derive(Debug)]
@@ -208,19 +210,36 @@ impl<'a> Outbox<'a> {
         let pages = at / PAGE..=(end - 1) / PAGE;
         let mut index = self.index.borrow_mut();
         index.update(&self.items);
-        let mut hits: Vec<u32> = pages.filter_map(|page| index.pages.get(&(buffer, page))).flatten().copied().collect();
-        if hits.is_empty() {
-            into.copy_from(to, base, at as usize, len);
-            return;
-        }
-        hits.sort_unstable();
-        hits.dedup();
         // Elements that are combined lie within 16 bytes.
         let from = at & !15;
         let upto = end.next_multiple_of(16).min(base.bytes.len() as u64);
+        // From the latest on, down to one that has overwritten all that is asked for: a loop may have stored there a thousand times.
+        let (mut needed, mut combined) = (vec![], false);
+        let mut hits: SmallVec<[&[u32]; 2]> =
+            pages.filter_map(|page| Some(&index.pages.get(&(buffer, page))?[..])).collect();
+        while let Some(n) = hits.iter().filter_map(|hits| hits.last().copied()).max() {
+            hits.iter_mut().for_each(|hits| *hits = hits.strip_suffix(&[n]).unwrap_or(hits));
+            match &self.items[n as usize].1 {
+                Item::Write(write) if !write.touches(buffer, from..upto) => continue,
+                Item::Write(write) if write.how.is_none() => {
+                    needed.push(n);
+                    if !combined && write.covers(buffer, at..end) || write.covers(buffer, from..upto) {
+                        break;
+                    }
+                }
+                _ => {
+                    needed.push(n);
+                    combined = true;
+                }
+            }
+        }
+        if needed.is_empty() {
+            into.copy_from(to, base, at as usize, len);
+            return;
+        }
         let mut seen = Memory::undefined((upto - from) as usize);
         seen.copy_from(0, base, from as usize, (upto - from) as usize);
-        for n in hits {
+        for n in needed.into_iter().rev() {
             match &self.items[n as usize].1 {
                 Item::Write(write) => write.apply(buffer, from, &mut seen),
                 Item::Atomic(job) => job.apply(buffer, from, &mut seen),
@@ -252,6 +271,22 @@ impl<'a> Outbox<'a> {
 }
 
 impl Write {
+    /// Whether some of its runs may lie there.
+    fn touches(&self, buffer: usize, place: Range<u64>) -> bool {
+        self.runs.iter().any(|runs| {
+            let end = runs.first + u64::from(runs.count.saturating_sub(1)) * runs.pitch + u64::from(runs.bytes);
+            runs.buffer == buffer && runs.first < place.end && place.start < end
+        })
+    }
+
+    /// Whether one of its runs covers all of it.
+    fn covers(&self, buffer: usize, place: Range<u64>) -> bool {
+        self.runs
+            .iter()
+            .filter(|runs| runs.buffer == buffer)
+            .any(|runs| runs.starts().any(|start| start <= place.start && place.end <= start + u64::from(runs.bytes)))
+    }
+
     /// Writes the part that lies in a piece of a buffer, which begins at `from`.
     pub fn apply(&self, buffer: usize, from: u64, piece: &mut Memory) {
         let end = from + piece.bytes.len() as u64;
@@ -324,5 +359,56 @@ impl Write {
                     same
                 })
             })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::exact::tests::Random;
+    use crate::machine::memory::GlobalBuffer;
+
+    /// Plain writes, in one piece and in several that may overlap, defined and not, and sums: what is read is what all of them leave, one
+    /// after the other.
+    #[test]
+    fn a_cluster_reads_what_all_its_writes_leave() {
+        let mut random = Random(11);
+        let buffer = |memory| GlobalBuffer {
+            name: "d".into(),
+            base: 0,
+            whole: true,
+            memory,
+            row_bytes: None,
+            element_bytes: 1,
+            constant: false,
+        };
+        let size = PAGE + 64;
+        for case in 0..60 {
+            let global = Global { buffers: vec![buffer(Memory::zeros(size as usize))], ..Global::default() };
+            let (mut outbox, mut all) = (Outbox::default(), global.buffers[0].memory.clone());
+            for step in 0..60 {
+                let mut any = |n: u64| random.next() % n;
+                // Close together, on both sides of a page's end.
+                let (first, how) =
+                    (PAGE - 64 + 8 * any(12), if any(4) == 0 { Some((Reduction::Add, Element::U64)) } else { None });
+                let bytes = if how.is_some() { 8 } else { [1, 4, 8, 16, 40][any(5) as usize] };
+                let (count, pitch) = [(1, 0), (3, 8), (2, 0)][any(3) as usize];
+                let mut data = Memory::from_bytes((0..bytes * count).map(|_| any(256) as u8).collect::<Vec<u8>>());
+                if any(5) == 0 {
+                    data.mark(0, 1, false);
+                }
+                let runs = vec![Runs { buffer: 0, first, bytes: bytes as u32, count: count as u32, pitch }];
+                let stamp = Stamp::new(Default::default(), 1, 0, 0);
+                let write = Write { runs, data, blank: false, how, stamp, known: Default::default() };
+                write.apply(0, 0, &mut all);
+                outbox.push(0, Item::Write(Box::new(write)));
+                let (at, len) = (PAGE - 64 + any(100), 1 + any(16) as usize);
+                let (got, want) = (outbox.load(&global, 0, at, len), all.load(at as usize, len));
+                assert_eq!(got.1, want.1, "case {case}, step {step}: whether {len} bytes from {at} on are defined");
+                if got.1 {
+                    assert_eq!(got.0, want.0, "case {case}, step {step}: {len} bytes from {at} on");
+                }
+            }
+        }
     }
 }

@@ -27,6 +27,13 @@ pub fn set_reconvergence(code: &mut [Inst]) {
     let second = post_dominators(&to_the_end, exit);
     // Third, for loops that only a guarded return leaves: every return counts.
     let third = post_dominators(&successors(code, true), exit);
+    // Fourth, where no return can be reached any more: what stops the run, and what goes round for ever, counts as the end.
+    let lost = (0..exit).any(|pc| reachable[pc] && third[pc].is_none());
+    let fourth = lost.then(|| {
+        let mut stopping = successors(code, true);
+        end_somewhere(code, &mut stopping);
+        post_dominators(&stopping, exit)
+    });
     let meets = |p: &usize| *p != exit;
     for (pc, inst) in code.iter_mut().enumerate() {
         if let Op::Branch { reconverge, .. } | Op::BranchTable { reconverge, .. } = &mut inst.op {
@@ -34,7 +41,8 @@ pub fn set_reconvergence(code: &mut [Inst]) {
             let p = first[pc]
                 .filter(meets)
                 .or_else(|| second[pc].filter(meets).filter(|_| arrive(&to_the_end[pc])))
-                .or_else(|| third[pc].filter(meets));
+                .or_else(|| third[pc].filter(meets))
+                .or_else(|| fourth.as_ref()?[pc].filter(meets));
             *reconverge = p.map_or(NEVER, |p| p as u32);
         }
     }
@@ -67,6 +75,44 @@ pub fn successors(code: &[Inst], guarded_end: bool) -> Vec<Vec<usize>> {
     code.iter().enumerate().map(list).collect()
 }
 
+/// Lets traps lead to the end, and endless loops, too: each by its last branch backwards.
+fn end_somewhere(code: &[Inst], successors: &mut [Vec<usize>]) {
+    let exit = code.len();
+    for (inst, list) in code.iter().zip(successors.iter_mut()) {
+        if matches!(inst.op, Op::Trap(_)) && list.is_empty() {
+            list.push(exit);
+        }
+    }
+    let (reachable, predecessors) = (reachable(successors), predecessors(successors));
+    let mut ends = vec![false; exit + 1];
+    let lead = |to: usize, ends: &mut Vec<bool>| {
+        let mut open = vec![to];
+        while let Some(pc) = open.pop() {
+            if !std::mem::replace(&mut ends[pc], true) {
+                open.extend(&predecessors[pc]);
+            }
+        }
+    };
+    lead(exit, &mut ends);
+    for pc in (0..exit).rev() {
+        if reachable[pc] && !ends[pc] && successors[pc].iter().any(|&to| to <= pc) {
+            successors[pc].push(exit);
+            lead(pc, &mut ends);
+        }
+    }
+}
+
+/// From where each instruction, and the end, is led to.
+fn predecessors(successors: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    let mut predecessors = vec![Vec::new(); successors.len() + 1];
+    for (from, list) in successors.iter().enumerate() {
+        for &to in list {
+            predecessors[to].push(from);
+        }
+    }
+    predecessors
+}
+
 /// Which instructions a path from the start leads to.
 fn reachable(successors: &[Vec<usize>]) -> Vec<bool> {
     let mut seen = vec![false; successors.len() + 1];
@@ -84,12 +130,7 @@ fn reachable(successors: &[Vec<usize>]) -> Vec<bool> {
 /// Immediate post-dominators by the algorithm of Cooper, Harvey and Kennedy on the reversed graph.
 fn post_dominators(successors: &[Vec<usize>], exit: usize) -> Vec<Option<usize>> {
     let n = successors.len();
-    let mut predecessors = vec![Vec::new(); n + 1];
-    for (from, list) in successors.iter().enumerate() {
-        for &to in list {
-            predecessors[to].push(from);
-        }
-    }
+    let predecessors = predecessors(successors);
     // Reverse post-order of the reversed graph, from the exit.
     let mut order = Vec::with_capacity(n + 1);
     let mut seen = vec![false; n + 1];
