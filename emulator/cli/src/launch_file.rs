@@ -92,6 +92,10 @@ fn in_words(said: &str, field: &str) -> (String, String) {
         return (format!("{of} has its field `{}` twice", quoted()), "Give each field once.".into());
     }
     let Some((found, expected)) = said.split_once(", expected ") else {
+        let names = names(field);
+        if !names.is_empty() {
+            return (format!("{of} is no text in quotes"), format!("Allowed here: {names}."));
+        }
         // A value of one of several kinds that is no object with one field, which names the kind. Of one with several fields, serde
         // names the first.
         let whole = if kinds(field).is_empty() { field.rsplit_once('.').map(|(whole, _)| whole) } else { None };
@@ -124,6 +128,7 @@ fn in_words(said: &str, field: &str) -> (String, String) {
         "map" => "an object",
         "sequence" => "a list",
         "null" | "unit" | "unit value" => "`null`",
+        "unit variant" => "a name alone",
         _ => ["integer ", "string ", "floating point ", "boolean ", "number "]
             .iter()
             .find_map(|kind| value.strip_prefix(kind))
@@ -161,12 +166,31 @@ fn allowed(expected: &str, field: &str) -> String {
     }
 }
 
+/// What serde expects in the place of a text.
+fn expected<T: serde::de::DeserializeOwned>(text: &str) -> String {
+    let error = serde_json::from_str::<T>(text).err().map(|e| e.to_string()).unwrap_or_default();
+    let listed = error.split_once("expected ").map_or("", |(_, list)| list);
+    listed.split(" at line ").next().unwrap_or("").replace("one of ", "")
+}
+
+/// The names that a field can have, where its value is one of some names.
+fn names(field: &str) -> String {
+    fn list<T: serde::de::DeserializeOwned>() -> String {
+        expected::<T>("\"\"")
+    }
+    match field.rsplit('.').next().unwrap_or("") {
+        "swizzle" => list::<emulator::Swizzle>(),
+        "element" => list::<emulator::Element>(),
+        "type" => list::<emulator::NumberType>(),
+        "space" => list::<emulator::RegionSpace>(),
+        _ => String::new(),
+    }
+}
+
 /// The kinds that the value of a field can have, as serde lists them, or its fields.
 fn kinds(field: &str) -> String {
     fn list<T: serde::de::DeserializeOwned>() -> String {
-        let error = serde_json::from_str::<T>("{\"\":0}").err().map(|e| e.to_string()).unwrap_or_default();
-        let listed = error.split_once("expected ").map_or("", |(_, list)| list);
-        listed.split(" at line ").next().unwrap_or("").replace("one of ", "")
+        expected::<T>("{\"\":0}")
     }
     let last = field.rsplit('.').next().unwrap_or("");
     match last.split('[').next().unwrap_or("") {
@@ -190,6 +214,22 @@ fn kinds(field: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A number, or nothing, where one of some names belongs.
+    #[test]
+    fn what_is_no_name_is_told_the_names() {
+        for (value, field) in [("3", "swizzle"), ("null", "swizzle"), ("6", "element")] {
+            let map = |name| if name == field { value } else { "\"none\"" };
+            let text = format!(
+                "{{\"entry\":\"k\",\"params\":[{{\"tensor_map\":{{\"map\":{{\"swizzle\":{},\"element\":{}}}}}}}]}}",
+                map("swizzle"),
+                if field == "element" { value } else { "\"f16\"" }
+            );
+            let message = parse(Path::new("l.json"), &text).unwrap_err().text;
+            let title = format!("`params[0].tensor_map.map.{field}` is no text in quotes");
+            assert!(message.contains(&title) && message.contains("Allowed here: `"), "{value}: {message}");
+        }
+    }
 
     #[test]
     fn text_that_is_no_launch_file_is_no_reason_to_panic() {
