@@ -219,12 +219,8 @@ mod tests {
     #[test]
     fn what_is_no_name_is_told_the_names() {
         for (value, field) in [("3", "swizzle"), ("null", "swizzle"), ("6", "element")] {
-            let map = |name| if name == field { value } else { "\"none\"" };
-            let text = format!(
-                "{{\"entry\":\"k\",\"params\":[{{\"tensor_map\":{{\"map\":{{\"swizzle\":{},\"element\":{}}}}}}}]}}",
-                map("swizzle"),
-                if field == "element" { value } else { "\"f16\"" }
-            );
+            let text =
+                format!("{{\"entry\":\"k\",\"params\":[{{\"tensor_map\":{{\"map\":{{\"{field}\":{value}}}}}}}]}}");
             let message = parse(Path::new("l.json"), &text).unwrap_err().text;
             let title = format!("`params[0].tensor_map.map.{field}` is no text in quotes");
             assert!(message.contains(&title) && message.contains("Allowed here: `"), "{value}: {message}");

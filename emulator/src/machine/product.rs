@@ -244,7 +244,7 @@ pub fn fast<L: Lanes, const R: usize, const S: usize, const C: usize>(
         let b = (pair + at / PAIR, at % PAIR / WIDTH);
         let width = (columns - at).min(C * WIDTH);
         for (n, part) in parts.iter().enumerate() {
-            // D comes from far away, unless it is asked for before the block that needs it; the last block prefetches for the next columns'.
+            // D comes from far away, unless it is asked for before the block that needs it; the last block asks for the next columns'.
             let (next, at_next) = parts.get(n + 1).map_or((&parts[0], at + C * WIDTH), |next| (next, at));
             if step.accumulate && at_next + C * WIDTH <= columns {
                 next.rows().iter().for_each(|(_, cell)| prefetch(&cells[cell + at_next..cell + at_next + C * WIDTH]));

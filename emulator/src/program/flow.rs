@@ -85,19 +85,11 @@ fn end_somewhere(code: &[Inst], successors: &mut [Vec<usize>]) {
     }
     let (reachable, predecessors) = (reachable(successors), predecessors(successors));
     let mut ends = vec![false; exit + 1];
-    let lead = |to: usize, ends: &mut Vec<bool>| {
-        let mut open = vec![to];
-        while let Some(pc) = open.pop() {
-            if !std::mem::replace(&mut ends[pc], true) {
-                open.extend(&predecessors[pc]);
-            }
-        }
-    };
-    lead(exit, &mut ends);
+    spread(exit, &predecessors, &mut ends);
     for pc in (0..exit).rev() {
         if reachable[pc] && !ends[pc] && successors[pc].iter().any(|&to| to <= pc) {
             successors[pc].push(exit);
-            lead(pc, &mut ends);
+            spread(pc, &predecessors, &mut ends);
         }
     }
 }
@@ -116,15 +108,20 @@ fn predecessors(successors: &[Vec<usize>]) -> Vec<Vec<usize>> {
 /// Which instructions a path from the start leads to.
 fn reachable(successors: &[Vec<usize>]) -> Vec<bool> {
     let mut seen = vec![false; successors.len() + 1];
-    let mut open = vec![0];
+    spread(0, successors, &mut seen);
+    seen
+}
+
+/// Sees an instruction, and what lies behind it on ways of which nothing was seen before.
+fn spread(from: usize, ways: &[Vec<usize>], seen: &mut [bool]) {
+    let mut open = vec![from];
     while let Some(pc) = open.pop() {
         if !std::mem::replace(&mut seen[pc], true)
-            && let Some(list) = successors.get(pc)
+            && let Some(list) = ways.get(pc)
         {
             open.extend(list);
         }
     }
-    seen
 }
 
 /// Immediate post-dominators by the algorithm of Cooper, Harvey and Kennedy on the reversed graph.
