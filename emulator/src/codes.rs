@@ -143,7 +143,7 @@ pub const CODES: &[(&str, &str)] = &[
     ),
     ("undefined-operand", "an operand that decides what happens has no defined value"),
     ("undefined-value-stored", "a value that was never computed reaches global memory"),
-    ("wait-result-unread", "a wait for an mbarrier whose result nothing reads (a note)"),
+    ("wait-result-unread", "a wait for an mbarrier whose result nothing reads (a note where nothing races behind it)"),
     ("wgmma-not-awaited", "a register of a wgmma is touched before a wgmma.wait_group that covers it"),
     ("wgmma-outlives-thread", "a thread ends before it has waited for its wgmmas"),
     ("wgmma-warpgroup", "the warps of a warpgroup do not execute the same wgmma"),

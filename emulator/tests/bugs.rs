@@ -33,6 +33,8 @@ mod judged;
 mod lines;
 #[path = "bugs/missed.rs"]
 mod missed;
+#[path = "bugs/newcomers.rs"]
+mod newcomers;
 #[path = "bugs/own.rs"]
 mod own;
 #[path = "bugs/reviewed.rs"]

@@ -209,10 +209,8 @@ fn wrong_phase() {
 #[test]
 fn a_wait_that_is_not_looped() {
     let text = edited("    @!%p5 bra WAIT;\n", "");
-    // Only a schedule in which the wait reaches its time limit shows it.
-    let seen =
-        (0..20).filter(|&seed| run(&text, Some(seed)).findings.iter().any(|d| d.code == "mma-not-awaited")).count();
-    assert!(seen > 0, "20 adversarial schedules");
+    // It orders nothing, also where it comes late enough.
+    expect(&text, "wait-result-unread", "mbarrier.try_wait", "its wait for `mma_done` may not have passed");
 }
 
 #[test]

@@ -326,8 +326,7 @@ impl<'a> Cluster<'a> {
                     Some(warp) if race.passed.is_empty() => warp.passed.clone(),
                     _ => race.passed,
                 };
-                let unheeded = self.issuer(race.second).and_then(|w| self.warps.get(w));
-                let unheeded = unheeded.map_or(vec![], |warp| warp.unheeded.clone());
+                let unheeded = [self.unheeded_by(first), self.unheeded_by(race.second)].concat();
                 let not_fenced = race.conflict.reason == Reason::NotFenced && narrow_fence.is_none();
                 let reader = self.issuer(race.second).filter(|_| not_fenced);
                 let misplaced = reader.and_then(|reader| self.misplaced_fence(first, reader));

@@ -101,13 +101,14 @@ impl Cluster<'_> {
     }
 
     fn explain(&self, race: &Race) -> Draft {
-        match race.memory {
+        let draft = match race.memory {
             _ if race.conflict.reason == Reason::TooNarrow => self.explain_scope(race),
             _ if race.conflict.reason == Reason::NotAcquired => self.explain_relaxed(race),
             RaceMemory::Shared(_) => self.explain_shared(race),
             RaceMemory::Tensor(_) => self.explain_tensor(race),
             RaceMemory::Global(buffer) => self.explain_global(race, buffer),
-        }
+        };
+        self.of_an_unread_wait(race, draft)
     }
 
     /// An arrival was one too many, made by others than who issues this MMA, at an mbarrier that the MMA has waited for: that the MMA reads too

@@ -5,7 +5,7 @@ use super::cluster::{Cluster, Stop};
 use super::mbarrier::Used;
 use super::names::counted;
 use super::state::At;
-use super::warp::Passed;
+use super::warp::{Passed, State};
 use crate::diagnostic::Severity;
 use crate::program::op::Op;
 
@@ -88,7 +88,10 @@ impl Cluster<'_> {
             let mut passed = self.warps[w].passed.iter().rev();
             passed.find(|passed| passed.again && passed.barrier != barrier).map(|passed| (w, *passed))
         });
-        if !waited_since || twice.is_none() && twin.is_none() && arrivers <= b.expected as usize {
+        // Or the commits of two statements come where one is counted, and somebody waits where none comes.
+        let in_vain = self.waits_in_vain();
+        let odd = self.second_commit(b).filter(|_| in_vain.is_some()).zip(in_vain);
+        if !waited_since || twice.is_none() && twin.is_none() && odd.is_none() && arrivers <= b.expected as usize {
             return Some(diagnostic);
         }
         let (who, name) = (self.warp_name(w), self.barrier_name(barrier));
@@ -96,8 +99,17 @@ impl Cluster<'_> {
             format!("{who} passes its wait for {name} too early and arrives a second time: {}", diagnostic.title);
         let label = self.label(wait, format!("{who} passes its wait for {name} here"));
         diagnostic.labels.insert(1.min(diagnostic.labels.len()), label);
-        match (twice, twin) {
-            (Some((other, passed)), _) => {
+        match (twice, twin, odd) {
+            (None, None, Some((commit, other))) => {
+                let other = self.barrier_name(other);
+                let text = format!(
+                    "this commit arrives at {name}, which another statement's commits complete; nothing arrives at {other}"
+                );
+                diagnostic.labels.insert(0, self.label(commit, text));
+                diagnostic.help =
+                    format!("Let this commit arrive at {other}: it is waited for, and no statement arrives at it.");
+            }
+            (Some((other, passed)), ..) => {
                 let (other, there) = (self.warp_name(other), self.barrier_name(passed.barrier));
                 let on = passed.phase.map_or("on the fresh mbarrier".to_string(), |phase| format!("for phase {phase}"));
                 let text =
@@ -108,7 +120,7 @@ impl Cluster<'_> {
                      and on from one tile to the next."
                 );
             }
-            (None, Some(twin)) => {
+            (None, Some(twin), _) => {
                 let there = self.barrier_name(twin as u32);
                 let text = format!(
                     "{name} is initialised for {} a phase, and gets {arrivals}; {there} gets none",
@@ -123,7 +135,7 @@ impl Cluster<'_> {
                 diagnostic.labels.extend(sites.iter().take(2).map(|&site| self.label(site, text.as_str())));
                 diagnostic.help = format!("Let some of these arrive at {there}: check the rank that mapa gets for it.");
             }
-            (None, None) => {
+            (None, None, None) => {
                 let text = format!(
                     "{name} is initialised for {} a phase, and {arrivers} warps arrive at it",
                     counted(b.expected, "arrival")
@@ -133,6 +145,15 @@ impl Cluster<'_> {
             }
         }
         Some(diagnostic)
+    }
+
+    /// An mbarrier that somebody waits for, and at which no statement arrives.
+    fn waits_in_vain(&self) -> Option<u32> {
+        let waits = self.warps.iter().flat_map(|warp| warp.fragments.iter()).filter_map(|f| match f.state {
+            State::Mbarrier { barrier, .. } => Some(barrier),
+            _ => None,
+        });
+        waits.into_iter().find(|&barrier| self.is_never_told(barrier))
     }
 
     /// The lanes of a warp arrive together. If the phase is complete before the last of them has arrived, whoever waits for it

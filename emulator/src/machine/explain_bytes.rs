@@ -187,11 +187,18 @@ impl Cluster<'_> {
         if before && traffic.late > 0 && traffic.own() == sum(&traffic.announced) {
             return;
         }
+        self.barriers[barrier as usize].was_early = true;
+        let b = &self.barriers[barrier as usize];
         let name = self.barrier_name(barrier);
         let mut d = self.problem(
             "phase-completed-early",
             site,
             match before {
+                // Its first copies count for the phase behind that of the arrival that should have announced them.
+                true if !b.has_announced => format!(
+                    "{name} completes its phases, from phase 0 on, before their bytes are there: {}",
+                    uneven(&traffic)
+                ),
                 true => format!("{name} completes phase {phase} before all its bytes are there: {}", uneven(&traffic)),
                 false => format!("{name} completes phase {phase} before all its bytes are there, and a later one, too"),
             },

@@ -75,6 +75,9 @@ const FOLLOWS: &[Follows] = &[
         Then::Dropped,
     ),
     Follows(&["phase-overtaken"], &["operand-overwritten"], of_wgmma, Then::Dropped),
+    Follows(&["phase-overtaken", "mbarrier-overflow"], &["wait-result-unread"], anywhere, Then::Dropped),
+    // A note of the wait that a hang or an arrival too many is told by.
+    Follows(&["wait-result-unread"], &["hang", "mbarrier-overflow"], has_its_place, Then::Dropped),
     Follows(&["phase-overtaken"], &["early-arrival"], shares_a_line, Then::Dropped),
     // What reads the bytes of a box, but otherwise than they lie there, or at the wrong time, leaves out others.
     Follows(&["loaded-never-read"], READ_OTHERWISE, shares_a_line, Then::Dropped),
@@ -222,10 +225,14 @@ pub fn key(code: &'static str, severity: Severity, labels: &[Label]) -> Key {
     (code, severity, labels.first().map(|label| line(&label.place)).unwrap_or_default())
 }
 
+fn key_of(d: &Diagnostic) -> Key {
+    key(d.code, d.severity, &d.labels)
+}
+
 impl Findings {
     /// Adds a diagnostic, or counts it with the one that has the same root cause; its further places join that one's.
     pub fn add(&mut self, diagnostic: Diagnostic) {
-        match self.keys.entry(key(diagnostic.code, diagnostic.severity, &diagnostic.labels)) {
+        match self.keys.entry(key_of(&diagnostic)) {
             Entry::Occupied(known) => {
                 let known = &mut self.list[*known.get()];
                 known.count += diagnostic.count;
@@ -382,6 +389,11 @@ impl Findings {
         self.join_initialisations();
         self.join_waits();
         self.join_late_bytes();
+        // A wait whose answer nothing reads is a note where nothing depends on it.
+        let told: Vec<Key> = self.list.iter().filter(|d| d.severity > Severity::Note).map(key_of).collect();
+        let is_told = |d: &Diagnostic, with: Severity| told.contains(&key(d.code, with, &d.labels));
+        let is_twice = |d: &Diagnostic| [Severity::Finding, Severity::Error].iter().any(|with| is_told(d, *with));
+        self.list.retain(|d| d.severity > Severity::Note || !is_twice(d));
         // What stands in the accumulator of an MMA that has put it there is no scale factor of another.
         let put = |label: &Label| self.in_accumulator.contains(&line(&label.place));
         self.list.retain(|d| d.code != "scale-factors-apart" || !d.labels.iter().any(put));

@@ -50,7 +50,7 @@ impl Cluster<'_> {
         let Some(Stuck { root, chain, fresh }) = self.root_of(&blocked) else { return };
         let left_bytes = |n: u32| {
             let b = &self.barriers[n as usize];
-            b.bytes != 0 && b.traffic.late > 0
+            b.bytes != 0 && (b.traffic.late > 0 || b.was_early)
         };
         if let Some(n) = barrier_of(root).filter(|&n| left_bytes(n)) {
             let brought = self.barriers[n as usize].came.iter().filter(|came| came.bytes);
@@ -223,21 +223,7 @@ impl Cluster<'_> {
             }
             State::Registers(lacks) => self.stuck_registers(blocked, root, *lacks),
             State::CtaBarrier(id) => self.stuck_cta_barrier(root, *id),
-            State::Ready if self.endless(root.warp).is_some() => {
-                let looks = self.endless(root.warp).is_some_and(|(_, looks)| looks);
-                self.hang(
-                    root.site,
-                    match looks {
-                        true => format!("{} goes round for ever: what it looks at here never changes any more", self.warp_name(root.warp)),
-                        false => format!("{} goes round for ever: nothing changes in its loop", self.warp_name(root.warp)),
-                    },
-                    match looks {
-                        true => "Check which value ends the loop, and that another thread, which does not wait for this one, brings it about.",
-                        false => "Check the condition of the branch: some round must change a register that it depends on.",
-                    }
-                    .into(),
-                )
-            }
+            State::Ready if self.endless(root.warp).is_some() => self.stuck_in_a_loop(root),
             State::Ready | State::Chip(_) => self.hang(
                 root.site,
                 format!("{} asks again and again for what does not happen", self.warp_name(root.warp)),
@@ -249,6 +235,27 @@ impl Cluster<'_> {
                 "Let all lanes of the mask reach this instruction.".into(),
             ),
         }
+    }
+
+    /// A warp goes round a loop for ever.
+    fn stuck_in_a_loop(&self, root: &Blocked) -> Diagnostic {
+        let looks = self.endless(root.warp).is_some_and(|(_, looks)| looks);
+        let who = self.warp_name(root.warp);
+        let (why, help) = match (self.unread_in_a_loop(root.warp), looks) {
+            (Some(name), _) => (
+                format!("nothing reads what its wait for {name} says"),
+                "Let the branch back depend on the predicate of the wait, and go back while that is false, as in `@!%p bra WAIT;`.",
+            ),
+            (None, true) => (
+                "what it looks at here never changes any more".into(),
+                "Check which value ends the loop, and that another thread, which does not wait for this one, brings it about.",
+            ),
+            (None, false) => (
+                "nothing changes in its loop".into(),
+                "Check the condition of the branch: some round must change a register that it depends on.",
+            ),
+        };
+        self.hang(root.site, format!("{who} goes round for ever: {why}"), help.into())
     }
 
     /// A line for each of the others.

@@ -21,6 +21,13 @@ const LATE: &str = "no tcgen05.commit follows this MMA before its thread waits f
 /// No statement of the kernel arrives at the mbarrier.
 const OF_OTHERS: &str = "the last MMA: no tcgen05.commit behind it is to the mbarrier that is waited for";
 
+impl Uncommitted {
+    /// Commits cover it, and none of the kernel is to what is waited for.
+    pub fn is_of_others(self) -> bool {
+        self.why == OF_OTHERS
+    }
+}
+
 impl Cluster<'_> {
     /// Whether an arrival comes from MMAs.
     pub fn is_commit(&self, site: u32) -> bool {

@@ -115,6 +115,7 @@ impl Cluster<'_> {
                 Op::BarrierWait { address, .. }
                 | Op::Commit { address, .. }
                 | Op::BarrierArrive { address, .. }
+                | Op::AsyncArrive { address, .. }
                 | Op::BarrierExpect { address, .. } => Some(*address),
                 _ => None,
             };
@@ -127,7 +128,7 @@ impl Cluster<'_> {
 
     /// The statements that may arrive at an mbarrier, whatever their index is: those of its group, and those of which nothing is known.
     pub fn may_arrive(&self, offset: u32) -> Vec<u32> {
-        self.of_group(offset, |op| matches!(op, Op::Commit { .. } | Op::BarrierArrive { .. }))
+        self.of_group(offset, |op| matches!(op, Op::Commit { .. } | Op::BarrierArrive { .. } | Op::AsyncArrive { .. }))
     }
 
     /// Whether a statement announces bytes of this mbarrier, or may.

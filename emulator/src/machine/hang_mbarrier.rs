@@ -191,7 +191,11 @@ impl Cluster<'_> {
             d.labels = vec![self.label(site, text), wait, init];
             return d;
         }
-        if let Some(mma) = self.lacks_commit(blocked, root) {
+        let reached: Vec<u32> = self.arrival_sites_anywhere(b.offset);
+        let astray = if reached.is_empty() { self.arrives_astray(blocked, barrier) } else { None };
+        // A commit that goes where it does not belong says more than that none comes here.
+        let elsewhere = || reached.is_empty() && self.arrives_oddly(barrier).is_some();
+        if let Some(mma) = self.lacks_commit(blocked, root).filter(|mma| !mma.is_of_others() || !elsewhere()) {
             return self.not_committed(root, barrier, mma, wait);
         }
         if let Some(twin) = self.busy_twin(barrier) {
@@ -206,8 +210,6 @@ impl Cluster<'_> {
             behind.any(|inst| matches!(inst.op, Op::Commit { .. }))
         };
         let not_committed = self.issued.last.filter(|&site| !committed(site));
-        let reached: Vec<u32> = self.arrival_sites_anywhere(b.offset);
-        let astray = if reached.is_empty() { self.arrives_astray(blocked, barrier) } else { None };
         let tells = self.awaits_mmas(root.site).filter(|_| !self.is_told_by_threads(b.offset));
         let mut d = self.hang(
             root.site,

@@ -55,41 +55,50 @@ impl Cluster<'_> {
             let lost = || self.is_commit(arrival.site) && !awaited(n) && !self.may_be_awaited(other.offset);
             (other.valid && other.cta == here.cta && (alike || lost())).then_some((arrival.site, n))
         });
-        astray.or_else(|| others().find_map(|n| Some((self.odd_commit(here, &self.barriers[n as usize])?, n))))
+        let others = || self.barriers.iter().zip(0..).filter(|(b, n)| *n != barrier && b.cta == here.cta);
+        let second = || others().find_map(|(other, n)| Some((self.second_commit(other)?, n)));
+        let among_bytes = || others().find_map(|(other, n)| Some((self.commit_among_bytes(here, other)?, n)));
+        astray.or_else(|| self.arrives_oddly(barrier)).or_else(second).or_else(among_bytes)
     }
 
-    /// A commit that arrives, in the CTA of this mbarrier, at another one, where something else does: bytes, a thread, or the commit of another
-    /// statement. One that is told by whom it should be has its arrivals from one side, and those of a ring from one statement for each stage.
-    fn odd_commit(&self, here: &Mbarrier, other: &Mbarrier) -> Option<u32> {
-        if !other.valid || other.cta != here.cta || other.expected != 1 {
-            return None;
-        }
-        let is_commit = |site: u32| self.is_commit(site);
-        let mut commits = other.came.iter().filter(|came| is_commit(came.site));
-        let commit = commits.next()?;
-        let another = other.came.iter().filter(|came| came.site != commit.site);
-        let kinds = another.fold((false, None), |(mixed, second), came| match is_commit(came.site) {
-            true => (mixed, Some(came.site)),
-            false => (true, second),
-        });
-        match kinds {
-            (true, _) => Some(commit.site),
-            // Of two, the one that has come to fewer mbarriers by itself: the other is at home here.
-            (false, Some(second)) => {
-                let alone = |site: u32| {
-                    let only = |b: &&Mbarrier| {
-                        b.cta == here.cta && !b.came.is_empty() && b.came.iter().all(|came| came.site == site)
-                    };
-                    self.barriers.iter().filter(only).count()
-                };
-                Some(if alone(second) < alone(commit.site) { second } else { commit.site })
-            }
-            // Or it comes to where bytes are announced, and the one that is waited for is told of none.
-            (false, None) => {
-                let of_bytes = self.may_be_announced(other.offset) && !self.may_be_announced(here.offset);
-                of_bytes.then_some(commit.site)
-            }
-        }
+    /// A commit that arrives in the CTA of this mbarrier at another one, where it does not belong: the statement, and that mbarrier.
+    pub fn arrives_oddly(&self, barrier: u32) -> Option<(u32, u32)> {
+        let here = &self.barriers[barrier as usize];
+        let mut others = self.barriers.iter().zip(0..).filter(|(b, n)| *n != barrier && b.cta == here.cta);
+        others.find_map(|(other, n)| Some((self.odd_commit(other)?, n)))
+    }
+
+    /// A commit comes to where bytes are announced, and the mbarrier that is waited for is told of none.
+    fn commit_among_bytes(&self, here: &Mbarrier, other: &Mbarrier) -> Option<u32> {
+        let of_bytes = || self.may_be_announced(other.offset) && !self.may_be_announced(here.offset);
+        let is_one = other.valid && other.expected == 1 && of_bytes();
+        other.came.iter().find(|came| is_one && self.is_commit(came.site)).map(|came| came.site)
+    }
+
+    /// A commit that arrives where it does not belong: where bytes or threads do, or at what is made for whole warps that arrive.
+    fn odd_commit(&self, b: &Mbarrier) -> Option<u32> {
+        let by_threads = |site: u32| !self.is_commit(site);
+        let commit = b.came.iter().find(|came| !by_threads(came.site)).filter(|_| b.valid)?;
+        let odd = match b.expected {
+            1 => b.came.iter().any(|came| by_threads(came.site)),
+            count => count.is_multiple_of(32) && self.may_arrive(b.offset).into_iter().any(by_threads),
+        };
+        odd.then_some(commit.site)
+    }
+
+    /// Of the commits of two statements that arrive where one is counted, that of the statement that has come to fewer mbarriers by itself: the other
+    /// is at home here. What is written out for each stage of a ring, or for its first round, has several as well.
+    pub fn second_commit(&self, b: &Mbarrier) -> Option<u32> {
+        let mut commits = b.came.iter().filter(|came| self.is_commit(came.site));
+        let first = commits.next().filter(|_| b.valid && b.expected == 1)?.site;
+        let second = commits.find(|came| came.site != first)?.site;
+        let alone = |site: u32| {
+            let only = |other: &&Mbarrier| {
+                other.cta == b.cta && !other.came.is_empty() && other.came.iter().all(|came| came.site == site)
+            };
+            self.barriers.iter().filter(only).count()
+        };
+        Some(if alone(second) < alone(first) { second } else { first })
     }
 
     /// The name of the ring of buffers in which a byte lies.

@@ -30,19 +30,26 @@ impl Cluster<'_> {
     }
 
     /// A wait that is wrong by itself, whatever others do: one for registers that nobody gives back any more, one that leaves out a phase, one
-    /// whose index has run past its mbarriers, one for bytes that no statement announces, or one at a CTA barrier to which nobody else would ever come.
+    /// whose index has run past its mbarriers, one for bytes that no statement announces, one for an mbarrier at which no statement arrives, or one at a CTA barrier to which nobody else would ever come.
     pub fn wrong_by_itself<'b>(&self, blocked: &'b [Blocked]) -> Option<&'b Blocked> {
         let starved = blocked.iter().find(|waiter| self.is_starved(blocked, waiter));
         let unannounced =
             |waiter: &Blocked| barrier_of(waiter).is_some_and(|n| self.is_unannounced(&self.barriers[n as usize]));
         let wrong = |waiter: &&Blocked| {
             unannounced(waiter)
+                || barrier_of(waiter).is_some_and(|n| self.is_never_told(n))
                 || self.skipped(waiter).is_some()
                 || self.run_past(waiter).is_some()
                 || self.waits_again(waiter).is_some()
         };
         let wrong = starved.or_else(|| blocked.iter().find(wrong));
         wrong.or_else(|| blocked.iter().find(|waiter| self.nobody_comes(blocked, waiter)))
+    }
+
+    /// Nothing has ever come to an mbarrier, and no statement of the kernel would arrive at it.
+    pub fn is_never_told(&self, barrier: u32) -> bool {
+        let b = &self.barriers[barrier as usize];
+        self.at_offset(b).all(|twin| twin.came.is_empty()) && self.may_arrive(b.offset).is_empty()
     }
 
     /// Nothing has ever come to two mbarriers, and who waits for one would arrive at the other behind its wait: whatever others do, the one whose

@@ -92,6 +92,10 @@ pub struct Mbarrier {
     /// Bytes of the current phase, and of the one before.
     pub traffic: Traffic,
     pub traffic_before: Traffic,
+    /// Bytes have been announced since the initialisation.
+    pub has_announced: bool,
+    /// A phase was complete before its bytes were there: later ones count with what it has left.
+    pub was_early: bool,
     /// What the arrivals of the current phase knew.
     pub current: Told,
     /// In clocks, the number of phases known to be complete.
@@ -229,6 +233,8 @@ impl Mbarrier {
             bytes: 0,
             traffic: Traffic::default(),
             traffic_before: Traffic::default(),
+            has_announced: false,
+            was_early: false,
             current: Told::default(),
             actor,
             earlier: 0,

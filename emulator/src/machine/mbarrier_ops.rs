@@ -161,7 +161,8 @@ impl Cluster<'_> {
                 arrived.map_err(|stop| {
                     let stop = self.behind_a_wait_that_passed_again(w, stop);
                     let stop = self.behind_a_wait_that_passed_early(w, before, site, stop);
-                    self.behind_no_wait(w, before, site, stop)
+                    let stop = self.behind_no_wait(w, before, site, stop);
+                    self.behind_an_unread_wait(w, stop)
                 })?;
                 let (b, hb) = (&self.barriers[barrier as usize], &mut self.warps[w].views.hb);
                 if let Some(complete) = b.completed_alone(phase, hb.get(b.actor)) {
@@ -183,6 +184,7 @@ impl Cluster<'_> {
         let b = &mut self.barriers[barrier as usize];
         b.bytes += i64::from(bytes);
         b.traffic.announce(site, bytes);
+        b.has_announced = true;
         if b.bytes > LIMIT {
             let (total, name) = (b.bytes, self.barrier_name(barrier));
             return Err(Some(Box::new(self.problem(

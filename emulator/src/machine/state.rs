@@ -237,7 +237,7 @@ pub struct Race {
     pub unwaited: bool,
     /// The relaxed arrival at the cluster barrier by which the first was over in time.
     pub relaxed_arrival: Option<u32>,
-    /// Waits that had said no by then, and behind which the warp of the second went on.
+    /// Waits that had said no by then, and behind which the warps of the first and of the second went on.
     pub unheeded: Vec<super::unheeded::Unheeded>,
     /// A proxy fence between the two that does not cover the first: its place in the list of the first's warp.
     pub narrow_fence: Option<usize>,

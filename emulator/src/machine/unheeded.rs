@@ -1,10 +1,13 @@
 //! Waits for mbarriers that said no, and whose warp went on: what it touches then races with what it should have waited for.
 
-use super::cluster::Cluster;
+use super::cluster::{Cluster, Stop};
+use super::drafts::Draft;
 use super::explain_copy::Cure;
 use super::state::{ActorKind, Race};
+use crate::diagnostic::Severity;
 use crate::order::Stamp;
 use crate::program::facts::leads;
+use crate::program::op::{Inst, Op};
 
 const RULE: &str = "mbarrier.test_wait does not wait, and mbarrier.try_wait only for a time that the system sets: only where the predicate is true is \
                     the phase complete, and what came before it visible (PTX ISA 9.7.13.15.16).";
@@ -12,16 +15,24 @@ const RULE: &str = "mbarrier.test_wait does not wait, and mbarrier.try_wait only
 /// A wait that said that its phase is not complete, in code that does not ask again.
 #[derive(Clone, Copy, Debug)]
 pub struct Unheeded {
+    pub warp: usize,
     pub barrier: u32,
     pub site: u32,
     /// Nothing reads the answer at all.
     pub unread: bool,
 }
 
+/// What to do about a wait that is not repeated.
+pub fn repeat(name: &str) -> String {
+    format!(
+        "Repeat the wait for {name} until its predicate is true: branch back to it while the predicate is false, as in `@!%p bra WAIT;`."
+    )
+}
+
 impl Cluster<'_> {
     /// A wait says no to a warp that goes on.
-    pub fn goes_on_unheeding(&mut self, w: usize, new: Unheeded) {
-        let list = &mut self.warps[w].unheeded;
+    pub fn goes_on_unheeding(&mut self, new: Unheeded) {
+        let list = &mut self.warps[new.warp].unheeded;
         list.retain(|known| known.barrier != new.barrier);
         list.push(new);
     }
@@ -29,21 +40,89 @@ impl Cluster<'_> {
     /// What is missing between two accesses, if the warp of the second went on behind a wait that had said no, and that tells of the first: it
     /// is the mbarrier of the copy, or one at which the first one's warp arrives.
     pub fn cure_of_unheeded(&self, race: &Race) -> Option<Cure> {
-        let w = self.issuer(race.second)?;
-        let unheeded =
-            race.unheeded.iter().rev().find(|unheeded| self.tells_of(unheeded.barrier, race.conflict.first, w))?;
-        let (who, name) = (self.warp_name(w), self.barrier_name(unheeded.barrier));
-        let text = if unheeded.unread {
-            format!("{who} asks here whether the phase of {name} is complete, and nothing reads the answer")
-        } else {
-            format!(
-                "this says to {who} that the phase of {name} is not complete, and it goes on: the wait is not repeated"
-            )
-        };
-        let help = format!(
-            "Repeat the wait for {name} until its predicate is true: branch back to it while the predicate is false."
+        let unheeded = self.unheeded_before(race)?;
+        let (who, name) = (self.warp_name(unheeded.warp), self.barrier_name(unheeded.barrier));
+        let text = format!(
+            "this says to {who} that the phase of {name} is not complete, and it goes on: the wait is not repeated"
         );
-        Some(Cure { labels: vec![self.label(unheeded.site, text)], ..Cure::new(RULE, help) })
+        Some(Cure { labels: vec![self.label(unheeded.site, text)], ..Cure::new(RULE, repeat(&name)) })
+    }
+
+    /// What is told of a race of which one access lies behind a wait that tells of the other, and nothing reads the answer of it: the wait, however
+    /// many accesses race behind it.
+    pub fn of_an_unread_wait(&self, race: &Race, draft: Draft) -> Draft {
+        // On some schedules who should have waited comes first.
+        let tells = |wait: &&Unheeded, of| self.tells_of(wait.barrier, of, wait.warp);
+        let either = |wait: &&Unheeded| tells(wait, race.conflict.first) || tells(wait, race.second);
+        let unread = race.unheeded.iter().rev().filter(|wait| wait.unread).find(either);
+        let Some(wait) = unread.filter(|_| draft.severity > Severity::Note) else { return draft };
+        let (who, name) = (self.warp_name(wait.warp), self.barrier_name(wait.barrier));
+        let asks = self.label(wait.site, format!("{who} asks here whether its phase is complete"));
+        // Of each access what it is: of several races, what lacks between them is this wait alone.
+        let accesses = draft.labels.into_iter().filter(|label| label.place != asks.place);
+        let labels = std::iter::once(asks.clone()).chain(accesses).collect();
+        Draft {
+            code: "wait-result-unread",
+            title: format!(
+                "{who} goes on although its wait for {name} may not have passed: nothing reads what it says"
+            ),
+            names: vec![],
+            labels,
+            rule: RULE,
+            help: repeat(&name),
+            ..draft
+        }
+    }
+
+    /// An arrival of a warp is one too many for its phase: it has gone on behind a wait that nothing reads the answer of.
+    pub fn behind_an_unread_wait(&self, w: usize, stop: Stop) -> Stop {
+        let mut diagnostic = stop?;
+        let mut latest = self.warps[w].unheeded.iter().rev();
+        let wait = latest.find(|wait| wait.unread).filter(|_| diagnostic.code == "mbarrier-overflow");
+        if let Some(wait) = wait {
+            let (who, name) = (self.warp_name(w), self.barrier_name(wait.barrier));
+            diagnostic.title = format!(
+                "{who} goes on although its wait for {name} may not have passed, and arrives too early: {}",
+                diagnostic.title
+            );
+            diagnostic.help = repeat(&name);
+            let text = format!("{who} asks here whether its phase is complete, and nothing reads the answer");
+            diagnostic.labels.insert(0, self.label(wait.site, text));
+        }
+        Some(diagnostic)
+    }
+
+    /// A wait in a loop without an end of which nothing reads the answer: its mbarrier.
+    pub fn unread_in_a_loop(&self, w: usize) -> Option<String> {
+        let (site, _) = self.endless(w)?;
+        let unread = |inst: &Inst| inst.site == site && matches!(inst.op, Op::BarrierWait { .. }) && inst.facts.unread;
+        self.kernel.code.iter().find(|inst| unread(inst))?;
+        let mut latest = self.warps[w].unheeded.iter().rev();
+        latest.find(|wait| wait.site == site).map(|wait| self.barrier_name(wait.barrier))
+    }
+
+    /// The wait that the warp of the second access has gone on behind though it said no, and that tells of the first.
+    fn unheeded_before(&self, race: &Race) -> Option<Unheeded> {
+        let mut latest = race.unheeded.iter().rev();
+        latest.find(|wait| self.tells_of(wait.barrier, race.conflict.first, wait.warp)).copied()
+    }
+
+    /// The waits that said no to the warp that makes an access, or has issued what makes it.
+    pub fn unheeded_by(&self, stamp: Stamp) -> Vec<Unheeded> {
+        let of_copy = || self.copies.iter().rev().find(|copy| copy.site == stamp.site).map(|copy| copy.warp);
+        let warp = match self.kind(stamp) {
+            Some(ActorKind::Mbarrier) => of_copy(),
+            _ => self.loads_or_issues(stamp),
+        };
+        warp.and_then(|w| self.warps.get(w)).map_or(vec![], |warp| warp.unheeded.clone())
+    }
+
+    /// The warp that makes an access, also of tensor memory, or has issued what makes it.
+    fn loads_or_issues(&self, stamp: Stamp) -> Option<usize> {
+        match self.kind(stamp) {
+            Some(ActorKind::TensorLoads(w) | ActorKind::TensorStores(w)) => Some(w as usize),
+            _ => self.issuer(stamp),
+        }
     }
 
     /// Whether a phase of an mbarrier tells this warp of an access: bytes that its copies bring, the commit behind an MMA, the arrival of copies of
@@ -53,7 +132,7 @@ impl Cluster<'_> {
         if b.actor == first.actor {
             return true;
         }
-        let Some(by) = self.issuer(first) else { return false };
+        let Some(by) = self.loads_or_issues(first) else { return false };
         let mut came = b.came.iter().filter(|came| came.warp == by && !came.bytes);
         match self.kind(first) {
             Some(ActorKind::Mmas { .. }) => came.any(|came| self.is_commit(came.site)),

@@ -2,7 +2,7 @@
 
 use super::case::{Base, Case, Expect, Result, case};
 use Base::{OneTile, Pair, Quad, Ring, Small};
-use Expect::{Among, Finds, Notes, Sometimes, Wrong};
+use Expect::{Among, Finds, Notes, Wrong};
 
 const HANG: &str = "HANG";
 
@@ -133,7 +133,7 @@ pub fn cases() -> Vec<Case> {
             ("common knowledge", "RACE"),
             Ring,
             &[("@loop_full", "")],
-            Sometimes(&[("operand-not-ready", "@mma")]),
+            Finds(&[("wait-result-unread", "@wait_full")]),
         ),
         case(
             "4b",

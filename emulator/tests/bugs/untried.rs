@@ -147,7 +147,7 @@ fn twice() -> Vec<Case> {
             "the map is changed before the copy is over, and the copies are waited for behind",
             map,
             &[("@wait", "mbarrier.test_wait.parity.shared::cta.b64 %p3, [bar_a], %r9;\nsetp.eq.u32 %p3, %r0, %r0;")],
-            Finds(&[("race-global", "*"), ("race-shared", "*"), ("mbarrier-overflow", "*")]),
+            Finds(&[("race-global", "*"), ("wait-result-unread", "*"), ("mbarrier-overflow", "*")]),
         ),
         of(
             "u112",

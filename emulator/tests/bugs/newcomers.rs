@@ -1,0 +1,67 @@
+//! What a newcomer gets wrong in a kernel that was right: each is told once, at the statement that is to be changed, with advice that mends it.
+
+use super::case::{Base, run, told};
+use Base::{OneTile, Ring};
+
+/// What is found on the default schedule is one thing: its code, the statement that it points at, and what it says.
+fn one(base: Base, edits: &[(&str, &str)], code: &str, at: &str, says: &[&str]) {
+    let report = run(base, edits, |_| {}, 400_000);
+    let text = told(&report.findings);
+    assert_eq!(report.findings.iter().map(|d| d.code).collect::<Vec<_>>(), [code], "{text}");
+    let place = report.findings[0].labels.first().map_or("", |label| &label.place.text);
+    assert!(place.contains(at), "told at `{place}`:\n{text}");
+    says.iter().for_each(|part| assert!(text.contains(part), "`{part}` is not in\n{text}"));
+    // What a finding says is not noted once more.
+    let again = report.notes.iter().find(|note| note.code == "wait-result-unread");
+    assert!(again.is_none(), "{text}\nand the note {again:?}");
+}
+
+#[test]
+fn the_branch_back_of_a_wait_is_missing() {
+    let unread = |mark, wait| {
+        let goes_on = "may not have passed: nothing reads what it says";
+        one(
+            Ring,
+            &[(mark, "")],
+            "wait-result-unread",
+            wait,
+            &[goes_on, "branch back to it while the predicate is false"],
+        );
+    };
+    unread("@loop_empty", "[%r15+16], %r12");
+    unread("@loop_full", "[%r15], %r12");
+    unread("@loop_acc_empty", "[%r22+48], %r21");
+    unread("@loop_acc_full", "[%r22+32], %r21");
+}
+
+#[test]
+fn the_branch_back_of_a_wait_is_always_taken() {
+    let goes_round = "goes round for ever: nothing reads what its wait for";
+    let help = "Let the branch back depend on the predicate of the wait";
+    one(Ring, &[("@loop_empty", "    bra LOAD_WAIT;")], "hang", "[%r15+16], %r12", &[goes_round, help]);
+    one(OneTile, &[("    @!%p5 bra WAIT;", "    bra WAIT;")], "hang", "[mma_done]", &[goes_round, "`mma_done`", help]);
+}
+
+/// The root is the mbarrier at which nothing arrives, not the one that gets the arrival.
+#[test]
+fn a_commit_to_the_mbarrier_of_another_role() {
+    let commit =
+        |to: &str| format!("    tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [{to}];");
+    let never = "nothing ever arrives at it";
+    one(Ring, &[("@commit_acc", &commit("%r22+48"))], "hang", "[%r22+32], %r21", &[never, "this commit tells"]);
+    let says = [
+        "passes its wait for",
+        "too early and arrives a second time",
+        "Let this commit arrive at",
+        "no statement arrives at it",
+    ];
+    one(Ring, &[("@commit_acc", &commit("%r15+16"))], "mbarrier-overflow", "[%r15+16]", &says);
+}
+
+#[test]
+fn fewer_bytes_are_announced_than_come() {
+    let half = "    mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r15], 12288;";
+    one(Ring, &[("@expect", half)], "hang", "12288", &["Announce 24576 bytes"]);
+    let none = "    mbarrier.arrive.shared::cta.b64 _, [%r15];";
+    one(Ring, &[("@expect", none)], "phase-completed-early", "mbarrier.arrive", &["from phase 0 on", "24576"]);
+}
