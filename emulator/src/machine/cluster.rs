@@ -322,11 +322,11 @@ impl<'a> Cluster<'a> {
             None => {
                 self.race_keys.insert(key, self.races.len());
                 self.raced.iter_mut().for_each(|raced| raced.push(self.races.len()));
+                let unheeded = self.unheeded_by(&race);
                 let passed = match issuer {
                     Some(warp) if race.passed.is_empty() => warp.passed.clone(),
                     _ => race.passed,
                 };
-                let unheeded = [self.unheeded_by(first), self.unheeded_by(race.second)].concat();
                 let not_fenced = race.conflict.reason == Reason::NotFenced && narrow_fence.is_none();
                 let reader = self.issuer(race.second).filter(|_| not_fenced);
                 let misplaced = reader.and_then(|reader| self.misplaced_fence(first, reader));

@@ -76,6 +76,8 @@ const FOLLOWS: &[Follows] = &[
     ),
     Follows(&["phase-overtaken"], &["operand-overwritten"], of_wgmma, Then::Dropped),
     Follows(&["phase-overtaken", "mbarrier-overflow"], &["wait-result-unread"], anywhere, Then::Dropped),
+    // Others hear by a barrier of who has not waited.
+    Follows(&["mma-not-awaited"], &["wait-result-unread"], shares_a_line, Then::Dropped),
     // A note of the wait that a hang or an arrival too many is told by.
     Follows(&["wait-result-unread"], &["hang", "mbarrier-overflow"], has_its_place, Then::Dropped),
     Follows(&["phase-overtaken"], &["early-arrival"], shares_a_line, Then::Dropped),

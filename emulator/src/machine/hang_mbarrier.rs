@@ -210,11 +210,15 @@ impl Cluster<'_> {
             behind.any(|inst| matches!(inst.op, Op::Commit { .. }))
         };
         let not_committed = self.issued.last.filter(|&site| !committed(site));
+        let unheard = if astray.is_none() { self.completes_unheard(blocked, barrier) } else { None };
         let tells = self.awaits_mmas(root.site).filter(|_| !self.is_told_by_threads(b.offset));
         let mut d = self.hang(
             root.site,
             format!("the wait for {name} never ends: nothing ever arrives at it"),
-            if let Some(readers) = self.awaits_readers(root, b.offset) {
+            if let Some((_, other)) = unheard {
+                let other = self.barrier_name(other);
+                format!("A phase of {other} is complete, and no statement waits for it: if this wait is for what arrives there, let it name that mbarrier.")
+            } else if let Some(readers) = self.awaits_readers(root, b.offset) {
                 readers.into()
             } else if parity == 0 && !passed_before && (self.loads_next(root.site) || self.is_told_by_threads(b.offset)) {
                 self.begins_free(partner)
@@ -236,6 +240,11 @@ impl Cluster<'_> {
             },
         );
         d.labels = vec![wait];
+        if let Some((site, other)) = unheard {
+            let text = format!("this completes a phase of {}, for which no statement waits", self.barrier_name(other));
+            d.labels.push(self.label(site, text));
+            return d;
+        }
         match reached.first() {
             Some(&site) => d.labels.push(self.label(site, "this would arrive, but was never executed")),
             None => {

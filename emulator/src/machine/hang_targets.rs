@@ -43,22 +43,33 @@ impl Cluster<'_> {
     pub fn arrives_astray(&self, blocked: &[Blocked], barrier: u32) -> Option<(u32, u32)> {
         let here = &self.barriers[barrier as usize];
         let mine = self.ring_of(here.offset);
-        let awaited = |n: u32| {
-            blocked.iter().any(|b| barrier_of(b) == Some(n))
-                || self.warps.iter().any(|warp| warp.passed.iter().any(|passed| passed.barrier == n))
-        };
-        let others = || (0..self.barriers.len() as u32).filter(|&n| n != barrier);
-        let astray = others().find_map(|n| {
-            let other = &self.barriers[n as usize];
+        let others = || self.barriers.iter().zip(0..).filter(|(b, n)| *n != barrier && b.cta == here.cta);
+        let astray = others().find_map(|(other, n)| {
             let arrival = other.came.iter().find(|came| !came.bytes)?;
             let alike = mine.is_some() && self.ring_of(other.offset) == mine;
-            let lost = || self.is_commit(arrival.site) && !awaited(n) && !self.may_be_awaited(other.offset);
-            (other.valid && other.cta == here.cta && (alike || lost())).then_some((arrival.site, n))
+            let lost = || self.is_commit(arrival.site) && self.nobody_awaits(blocked, n);
+            (other.valid && (alike || lost())).then_some((arrival.site, n))
         });
-        let others = || self.barriers.iter().zip(0..).filter(|(b, n)| *n != barrier && b.cta == here.cta);
         let second = || others().find_map(|(other, n)| Some((self.second_commit(other)?, n)));
         let among_bytes = || others().find_map(|(other, n)| Some((self.commit_among_bytes(here, other)?, n)));
         astray.or_else(|| self.arrives_oddly(barrier)).or_else(second).or_else(among_bytes)
+    }
+
+    /// Nobody has waited for an mbarrier, and no statement would.
+    fn nobody_awaits(&self, blocked: &[Blocked], n: u32) -> bool {
+        let passed = || self.warps.iter().any(|warp| warp.passed.iter().any(|passed| passed.barrier == n));
+        let awaited = blocked.iter().any(|b| barrier_of(b) == Some(n)) || passed();
+        !awaited && !self.may_be_awaited(self.barriers[n as usize].offset)
+    }
+
+    /// Another mbarrier of the CTA of this one, whose phases complete and which nobody waits for: its last arrival, and that mbarrier.
+    pub fn completes_unheard(&self, blocked: &[Blocked], barrier: u32) -> Option<(u32, u32)> {
+        let here = &self.barriers[barrier as usize];
+        let mut others = self.barriers.iter().zip(0..).filter(|(b, n)| *n != barrier && b.cta == here.cta && b.valid);
+        others.find_map(|(other, n)| {
+            let (site, _) = other.previous.last()?;
+            self.nobody_awaits(blocked, n).then_some((*site, n))
+        })
     }
 
     /// A commit that arrives in the CTA of this mbarrier at another one, where it does not belong: the statement, and that mbarrier.

@@ -298,7 +298,8 @@ impl Cluster<'_> {
         if let Some(conflict) = conflict {
             let unwritten = writes && !self.ctas[slot.cta].shared.is_defined(conflict.byte as usize);
             let passed = self.warps[w].passed.clone();
-            self.race(Race { unwritten, passed, ..Race::new(RaceMemory::Shared(slot.cta), conflict, stamp) });
+            let unheeded = self.warps[w].unheeded.clone();
+            self.race(Race { unwritten, passed, unheeded, ..Race::new(RaceMemory::Shared(slot.cta), conflict, stamp) });
         }
         if writes {
             self.ctas[slot.cta].staged.written(slot.offset, slot.offset + bytes);

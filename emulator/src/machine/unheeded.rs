@@ -4,7 +4,7 @@ use super::cluster::{Cluster, Stop};
 use super::drafts::Draft;
 use super::explain_copy::Cure;
 use super::state::{ActorKind, Race};
-use crate::diagnostic::Severity;
+use crate::diagnostic::{Label, Severity};
 use crate::order::Stamp;
 use crate::program::facts::leads;
 use crate::program::op::{Inst, Op};
@@ -60,7 +60,11 @@ impl Cluster<'_> {
         let asks = self.label(wait.site, format!("{who} asks here whether its phase is complete"));
         // Of each access what it is: of several races, what lacks between them is this wait alone.
         let accesses = draft.labels.into_iter().filter(|label| label.place != asks.place);
-        let labels = std::iter::once(asks.clone()).chain(accesses).collect();
+        let mut labels: Vec<Label> = std::iter::once(asks.clone()).chain(accesses).collect();
+        // What would tell it names itself: others may read the same product without having heard of it.
+        let commit = self.barriers[wait.barrier as usize].came.iter().find(|came| self.is_commit(came.site));
+        let commit = commit.map(|came| self.label(came.site, format!("this commit arrives at {name}")));
+        labels.extend(commit.filter(|commit| labels.iter().all(|known| known.place != commit.place)));
         Draft {
             code: "wait-result-unread",
             title: format!(
@@ -107,14 +111,19 @@ impl Cluster<'_> {
         latest.find(|wait| self.tells_of(wait.barrier, race.conflict.first, wait.warp)).copied()
     }
 
-    /// The waits that said no to the warp that makes an access, or has issued what makes it.
-    pub fn unheeded_by(&self, stamp: Stamp) -> Vec<Unheeded> {
-        let of_copy = || self.copies.iter().rev().find(|copy| copy.site == stamp.site).map(|copy| copy.warp);
-        let warp = match self.kind(stamp) {
-            Some(ActorKind::Mbarrier) => of_copy(),
+    /// The waits that said no to the warps of a race's accesses, those of the second's last.
+    pub fn unheeded_by(&self, race: &Race) -> Vec<Unheeded> {
+        let of_copy = |stamp: Stamp| {
+            let by = |copy: &&super::tma::Copy| copy.site == stamp.site;
+            self.copies.iter().rev().find(by).map(|copy| copy.warp)
+        };
+        let by = |stamp: Stamp| match self.kind(stamp) {
+            Some(ActorKind::Mbarrier) => of_copy(stamp),
             _ => self.loads_or_issues(stamp),
         };
-        warp.and_then(|w| self.warps.get(w)).map_or(vec![], |warp| warp.unheeded.clone())
+        let warps = [race.conflict.first, race.second].map(|stamp| by(stamp).and_then(|w| self.warps.get(w)));
+        let known = race.unheeded.iter();
+        warps.into_iter().flatten().flat_map(|warp| &warp.unheeded).chain(known).copied().collect()
     }
 
     /// The warp that makes an access, also of tensor memory, or has issued what makes it.

@@ -34,6 +34,20 @@ fn the_branch_back_of_a_wait_is_missing() {
     unread("@loop_acc_full", "[%r22+32], %r21");
 }
 
+/// Who hears by a barrier of a warp that has not waited reads too early as well: the wait is the cause of both.
+#[test]
+fn one_warp_asks_for_all_and_nothing_reads_the_answer() {
+    let edits = [("WAIT:\n", "    @%p0 bra ASKED;\nWAIT:\n"), ("    @!%p5 bra WAIT;\n", "ASKED:\n    bar.sync 0;\n")];
+    one(OneTile, &edits, "wait-result-unread", "[mma_done], 0", &["Repeat the wait for `mma_done`"]);
+}
+
+#[test]
+fn a_wait_for_what_its_own_thread_tells() {
+    let wait = "    mbarrier.try_wait.parity.shared::cta.b64 %p4, [%r15+16], %r12;";
+    let says = ["for which no statement waits", "let it name that mbarrier"];
+    one(Ring, &[("@wait_full", wait)], "hang", "[%r15+16], %r12", &says);
+}
+
 #[test]
 fn the_branch_back_of_a_wait_is_always_taken() {
     let goes_round = "goes round for ever: nothing reads what its wait for";
