@@ -50,6 +50,9 @@ const LEAVES_UNREAD: &[&str] = &[
 /// What names an mbarrier in its title: what is said of another one (the next stage of a ring, at the same line) would be false of it.
 const OF_ONE_MBARRIER: &[&str] = &["mbarrier-init-unordered", "phase-completed-early"];
 
+/// What an arrival leads to at an mbarrier that it is not meant for.
+const OF_AN_ARRIVAL: &[&str] = &["early-arrival", "mbarrier-split", "phase-overtaken"];
+
 /// Operands that are read otherwise than they were loaded, or when they are not there.
 const READ_OTHERWISE: &[&str] =
     &["box-mismatch", "depth-mismatch", "operand-not-ready", "operand-overwritten", "race-shared", "swizzle-mismatch"];
@@ -215,6 +218,8 @@ pub struct Findings {
     pub bulk_waits_for_none: BTreeSet<(usize, u32)>,
     /// The run hangs at an mbarrier to whose phase an earlier one has left bytes: the statements that bring bytes there.
     pub hangs_by_late_bytes: Vec<Place>,
+    /// The run hangs where nothing arrives, and this statement arrives at another mbarrier in its place: what that leads to there is no cause.
+    pub arrives_astray: Option<Place>,
 }
 
 fn line(place: &Place) -> Line {
@@ -272,6 +277,7 @@ impl Findings {
         self.never_written.extend(other.never_written.drain());
         self.overflow_first |= other.overflow_first;
         self.hangs_by_late_bytes.append(&mut other.hangs_by_late_bytes);
+        self.arrives_astray = self.arrives_astray.take().or(other.arrives_astray.take());
         other.list.into_iter().for_each(|diagnostic| self.add(diagnostic));
     }
 
@@ -391,6 +397,12 @@ impl Findings {
         self.join_initialisations();
         self.join_waits();
         self.join_late_bytes();
+        let astray = |d: &Diagnostic| {
+            self.arrives_astray
+                .as_ref()
+                .is_some_and(|place| d.labels.first().is_some_and(|label| label.place == *place))
+        };
+        self.list.retain(|d| !OF_AN_ARRIVAL.contains(&d.code) || !astray(d));
         // A wait whose answer nothing reads is a note where nothing depends on it.
         let told: Vec<Key> = self.list.iter().filter(|d| d.severity > Severity::Note).map(key_of).collect();
         let is_told = |d: &Diagnostic, with: Severity| told.contains(&key(d.code, with, &d.labels));

@@ -57,6 +57,9 @@ impl Cluster<'_> {
             let places: Vec<Place> = brought.map(|came| self.place(came.site)).collect();
             self.findings.hangs_by_late_bytes.extend(places);
         }
+        let in_vain = barrier_of(root).filter(|&n| self.is_never_told(n));
+        let astray = in_vain.and_then(|n| self.arrives_oddly(n).or_else(|| self.arrives_astray(&blocked, n)));
+        self.findings.arrives_astray = astray.map(|(site, _)| self.place(site));
         let drawn = self.draw_ring(&blocked, &chain);
         // Of two that wait for each other, it is known who should arrive before.
         let partner = chain.waits.get(1).filter(|_| drawn.is_some() && chain.waits.len() == 2);
@@ -241,7 +244,14 @@ impl Cluster<'_> {
     fn stuck_in_a_loop(&self, root: &Blocked) -> Diagnostic {
         let looks = self.endless(root.warp).is_some_and(|(_, looks)| looks);
         let who = self.warp_name(root.warp);
+        // It passes, and the branch goes back all the same.
+        let passes = self.warps[root.warp].passed.iter().rev().find(|passed| passed.site == root.site);
+        let passes = passes.map(|passed| self.barrier_name(passed.barrier));
         let (why, help) = match (self.unread_in_a_loop(root.warp), looks) {
+            _ if passes.is_some() => (
+                format!("its wait for {} passes, and it goes back all the same", passes.unwrap_or_default()),
+                "Let the branch go back while the predicate of the wait is false, as in `@!%p bra WAIT;`.",
+            ),
             (Some(name), _) => (
                 format!("nothing reads what its wait for {name} says"),
                 "Let the branch back depend on the predicate of the wait, and go back while that is false, as in `@!%p bra WAIT;`.",

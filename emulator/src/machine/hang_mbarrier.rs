@@ -1,7 +1,7 @@
 //! A wait for an mbarrier that never ends: arrivals, bytes or all of them are missing, or its phase went by.
 
 use super::cluster::Cluster;
-use super::hang::{Blocked, barrier_of};
+use super::hang::Blocked;
 use super::hang_root::by_site;
 use super::mbarrier::{Came, Mbarrier};
 use super::names::counted;
@@ -191,72 +191,7 @@ impl Cluster<'_> {
             d.labels = vec![self.label(site, text), wait, init];
             return d;
         }
-        let reached: Vec<u32> = self.arrival_sites_anywhere(b.offset);
-        let astray = if reached.is_empty() { self.arrives_astray(blocked, barrier) } else { None };
-        // A commit that goes where it does not belong says more than that none comes here.
-        let elsewhere = || reached.is_empty() && self.arrives_oddly(barrier).is_some();
-        if let Some(mma) = self.lacks_commit(blocked, root).filter(|mma| !mma.is_of_others() || !elsewhere()) {
-            return self.not_committed(root, barrier, mma, wait);
-        }
-        if let Some(twin) = self.busy_twin(barrier) {
-            return self.only_at_the_twin(barrier, twin, wait);
-        }
-        if let Some(other) = self.other_stage(blocked, root) {
-            return self.only_at_another_stage(root, barrier, other, wait);
-        }
-        let passed_before = self.warps[root.warp].passed.iter().any(|passed| passed.barrier == barrier);
-        let committed = |site| {
-            let mut behind = self.kernel.code.iter().skip_while(move |inst| inst.site != site);
-            behind.any(|inst| matches!(inst.op, Op::Commit { .. }))
-        };
-        let not_committed = self.issued.last.filter(|&site| !committed(site));
-        let unheard = if astray.is_none() { self.completes_unheard(blocked, barrier) } else { None };
-        let tells = self.awaits_mmas(root.site).filter(|_| !self.is_told_by_threads(b.offset));
-        let mut d = self.hang(
-            root.site,
-            format!("the wait for {name} never ends: nothing ever arrives at it"),
-            if let Some((_, other)) = unheard {
-                let other = self.barrier_name(other);
-                format!("A phase of {other} is complete, and no statement waits for it: if this wait is for what arrives there, let it name that mbarrier.")
-            } else if let Some(readers) = self.awaits_readers(root, b.offset) {
-                readers.into()
-            } else if parity == 0 && !passed_before && (self.loads_next(root.site) || self.is_told_by_threads(b.offset)) {
-                self.begins_free(partner)
-            } else if let Some((site, _)) = astray {
-                match self.is_commit(site) {
-                    true => "Let the commit arrive at it, where the wait is: the MMAs' thread and the one that waits go through the same \
-                             mbarriers, in the same order.",
-                    false => "Let the arrival be at it, where the wait is: both sides go through the same mbarriers, in the same order.",
-                }
-                .into()
-            } else if not_committed.is_some() {
-                "Let the MMAs' thread execute tcgen05.commit to it, or a thread mbarrier.arrive, before others wait.".into()
-            } else {
-                tells.unwrap_or(
-                    "Let a thread execute mbarrier.arrive on it (with expect_tx if copies bring their bytes to it) before others wait. If it \
-                     waits for something to be free, as it is at the beginning, let it begin with parity 1.",
-                )
-                .into()
-            },
-        );
-        d.labels = vec![wait];
-        if let Some((site, other)) = unheard {
-            let text = format!("this completes a phase of {}, for which no statement waits", self.barrier_name(other));
-            d.labels.push(self.label(site, text));
-            return d;
-        }
-        match reached.first() {
-            Some(&site) => d.labels.push(self.label(site, "this would arrive, but was never executed")),
-            None => {
-                if let Some((site, other)) = astray {
-                    let does = if self.is_commit(site) { "this commit tells" } else { "this arrives at" };
-                    d.labels.push(self.label(site, format!("{does} {}", self.barrier_name(other))));
-                } else if let Some(site) = not_committed {
-                    d.labels.push(self.label(site, "no tcgen05.commit follows this MMA"));
-                }
-            }
-        }
-        d
+        self.never_told(blocked, root, (barrier, parity), wait, partner)
     }
 
     /// What comes to it by threads themselves: neither bytes nor commits.
@@ -297,18 +232,5 @@ impl Cluster<'_> {
         let twins = self.at_offset(b).count() as u32;
         let own = |b: &Mbarrier| b.came.iter().all(|came| came.bytes || self.warps[came.warp].cta == b.cta);
         twins > 1 && b.expected == got * twins && self.at_offset(b).all(|twin| own(twin) && !twin.came.is_empty())
-    }
-
-    /// What to do about a wait that comes before all arrivals. `partner`: who should arrive, where it waits for this thread.
-    fn begins_free(&self, partner: Option<&Blocked>) -> String {
-        let arrives = partner.and_then(|partner| {
-            let (who, its) = (self.warp_name(partner.warp), self.barrier_name(barrier_of(partner)?));
-            Some(format!("{who} arrive at it before {who} waits for {its}"))
-        });
-        format!(
-            "If it waits for a stage or an accumulator to be free, as all are at the beginning, let it begin with parity 1: that passes on a \
-             fresh mbarrier. Otherwise let {}.",
-            arrives.unwrap_or_else(|| "something arrive at it before".into())
-        )
     }
 }

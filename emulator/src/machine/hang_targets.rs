@@ -72,11 +72,24 @@ impl Cluster<'_> {
         })
     }
 
-    /// A commit that arrives in the CTA of this mbarrier at another one, where it does not belong: the statement, and that mbarrier.
+    /// What arrives in the CTA of this mbarrier at another one, where it does not belong: a commit, or the threads of whole warps where this one is made
+    /// for those. The statement, and that mbarrier.
     pub fn arrives_oddly(&self, barrier: u32) -> Option<(u32, u32)> {
         let here = &self.barriers[barrier as usize];
         let mut others = self.barriers.iter().zip(0..).filter(|(b, n)| *n != barrier && b.cta == here.cta);
-        others.find_map(|(other, n)| Some((self.odd_commit(other)?, n)))
+        let odd = |other: &Mbarrier| match here.expected.is_multiple_of(32) {
+            true => self.odd_warps(other),
+            false => self.odd_commit(other),
+        };
+        others.find_map(|(other, n)| Some((odd(other)?, n)))
+    }
+
+    /// Threads that arrive at what is made for one commit.
+    fn odd_warps(&self, b: &Mbarrier) -> Option<u32> {
+        let by_commit = |site: u32| self.is_commit(site);
+        let for_a_commit = b.valid && b.expected == 1 && self.may_arrive(b.offset).into_iter().any(by_commit);
+        let mut threads = b.came.iter().filter(|came| !came.bytes && !by_commit(came.site));
+        threads.next().filter(|_| for_a_commit).map(|came| came.site)
     }
 
     /// A commit comes to where bytes are announced, and the mbarrier that is waited for is told of none.
@@ -102,7 +115,11 @@ impl Cluster<'_> {
     pub fn second_commit(&self, b: &Mbarrier) -> Option<u32> {
         let mut commits = b.came.iter().filter(|came| self.is_commit(came.site));
         let first = commits.next().filter(|_| b.valid && b.expected == 1)?.site;
-        let second = commits.find(|came| came.site != first)?.site;
+        let Some(second) = commits.find(|came| came.site != first).map(|came| came.site) else {
+            // The other would come later.
+            let mut more = self.may_arrive(b.offset).into_iter().filter(|&site| site != first);
+            return more.any(|site| self.is_commit(site)).then_some(first);
+        };
         let alone = |site: u32| {
             let only = |other: &&Mbarrier| {
                 other.cta == b.cta && !other.came.is_empty() && other.came.iter().all(|came| came.site == site)

@@ -169,9 +169,16 @@ impl Cluster<'_> {
     fn run_past(&self, waiter: &Blocked) -> Option<Passed> {
         let barrier = barrier_of(waiter)?;
         let offset = |barrier: u32| self.barriers[barrier as usize].offset;
+        // By its name, or, where several lie in one variable or in none, by what tells it: commits, or threads.
         let ring = |barrier: u32| {
             let name = self.shared_name(offset(barrier));
-            name.strip_prefix('`')?.split(['[', '`']).next().map(str::to_string)
+            let beside = [offset(barrier).saturating_sub(8), offset(barrier) + 8];
+            let alone = !beside.into_iter().any(|other| self.shared_name(other) == name);
+            let named = name.strip_prefix('`').filter(|_| alone);
+            let named = named.and_then(|name| name.split(['[', '`']).next()).map(str::to_string);
+            let came = self.barriers[barrier as usize].came.iter().find(|came| !came.bytes).map(|came| came.site);
+            let site = came.or_else(|| self.sure_to_arrive(offset(barrier)).first().copied());
+            named.or_else(|| Some(if self.is_commit(site?) { "commits" } else { "threads" }.to_string()))
         };
         let here = ring(barrier)?;
         let passed = self.warps[waiter.warp].passed.iter().filter(|passed| passed.site == waiter.site);

@@ -71,6 +71,7 @@ mod hang_columns;
 mod hang_commit;
 mod hang_groups;
 mod hang_mbarrier;
+mod hang_never;
 mod hang_root;
 mod hang_targets;
 mod hang_twins;

@@ -1,7 +1,7 @@
 //! What a newcomer gets wrong in a kernel that was right: each is told once, at the statement that is to be changed, with advice that mends it.
 
 use super::case::{Base, run, told};
-use Base::{OneTile, Ring};
+use Base::{OneTile, Ring, Small};
 
 /// What is found on the default schedule is one thing: its code, the statement that it points at, and what it says.
 fn one(base: Base, edits: &[(&str, &str)], code: &str, at: &str, says: &[&str]) {
@@ -70,6 +70,79 @@ fn a_commit_to_the_mbarrier_of_another_role() {
         "no statement arrives at it",
     ];
     one(Ring, &[("@commit_acc", &commit("%r15+16"))], "mbarrier-overflow", "[%r15+16]", &says);
+}
+
+#[test]
+fn readers_arrive_at_the_mbarrier_that_they_wait_for() {
+    let arrive = "    mbarrier.arrive.shared::cta.b64 _, [%r22+32];";
+    let says = ["nothing ever arrives at it", "this arrives at", "Let the arrival be at it"];
+    one(Ring, &[("@arrive_acc_empty", arrive)], "hang", "[%r22+48], %r21", &says);
+}
+
+#[test]
+fn a_commit_of_a_stage_to_the_mbarrier_of_the_product() {
+    let commit = "    tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r3+32];";
+    one(
+        Ring,
+        &[("@commit_empty", commit)],
+        "hang",
+        "[%r15+16], %r12",
+        &["nothing ever arrives at it", "Let the commit arrive at it"],
+    );
+}
+
+#[test]
+fn the_branch_back_of_a_wait_is_taken_when_it_passes() {
+    let says = ["passes, and it goes back all the same", "while the predicate of the wait is false"];
+    one(Ring, &[("@loop_empty", "    @%p4 bra LOAD_WAIT;")], "hang", "[%r15+16], %r12", &says);
+}
+
+#[test]
+fn bytes_are_announced_and_nobody_arrives() {
+    let announce = "    mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%r15], 24576;";
+    one(
+        Ring,
+        &[("@expect", announce)],
+        "hang",
+        "[%r15], %r12",
+        &["this announces bytes, and does not arrive", "mbarrier.arrive.expect_tx"],
+    );
+}
+
+/// Mbarriers without names, of which the first two are told by a thread and the third by a commit.
+const THREE_WAITS: &str = "
+    .shared .align 8 .b8 bars[32];
+    mov.u32 %r3, bars;
+    @!%p0 bra READY;
+    mbarrier.init.shared::cta.b64 [%r3], 1;
+    mbarrier.init.shared::cta.b64 [%r3+8], 1;
+    mbarrier.init.shared::cta.b64 [%r3+16], 1;
+READY:
+    bar.sync 0;
+    setp.ne.u32 %p3, %r1, 0;
+    @%p3 bra WAITS;
+    @!%p0 ret;
+    mbarrier.arrive.shared::cta.b64 _, [%r3];
+    mbarrier.arrive.shared::cta.b64 _, [%r3+8];
+    ret;
+WAITS:
+    mov.u32 %r4, 0;
+NEXT:
+    shl.b32 %r5, %r4, 3;
+    add.u32 %r5, %r5, %r3;
+WAIT:
+    mbarrier.try_wait.parity.shared::cta.b64 %p4, [%r5], 0; // @wait
+    @!%p4 bra WAIT;
+    add.u32 %r4, %r4, 1; // @next
+    setp.lt.u32 %p5, %r4, 2;
+    @%p5 bra NEXT; // @more
+    @%p5 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r3+16];
+";
+
+#[test]
+fn a_stage_runs_past_the_end_of_its_ring() {
+    let says = ["by the same statement it waited for", "Let the stage begin at 0 again"];
+    one(Small(1, 64, THREE_WAITS), &[("%r4, 2;", "%r4, 3;")], "hang", "[%r5], 0", &says);
 }
 
 #[test]

@@ -1,0 +1,109 @@
+//! A wait for an mbarrier at which nothing has ever arrived: what should, and why it does not.
+
+use super::cluster::Cluster;
+use super::hang::{Blocked, barrier_of};
+use crate::diagnostic::{Diagnostic, Label};
+use crate::program::op::Op;
+
+const ANYTHING: &str = "Let a thread execute mbarrier.arrive on it (with expect_tx if copies bring their bytes to it) before others wait. If it waits \
+                        for something to be free, as it is at the beginning, let it begin with parity 1.";
+
+const ANNOUNCED: &str = "mbarrier.expect_tx announces bytes, and is no arrival: let its thread execute mbarrier.arrive.expect_tx in its place.";
+
+const NOT_COMMITTED: &str =
+    "Let the MMAs' thread execute tcgen05.commit to it, or a thread mbarrier.arrive, before others wait.";
+
+impl Cluster<'_> {
+    /// What is said of such a wait. `partner`: who should arrive, where it waits for this thread.
+    pub fn never_told(
+        &self,
+        blocked: &[Blocked],
+        root: &Blocked,
+        (barrier, parity): (u32, u32),
+        wait: Label,
+        partner: Option<&Blocked>,
+    ) -> Diagnostic {
+        let b = &self.barriers[barrier as usize];
+        let reached: Vec<u32> = self.arrival_sites_anywhere(b.offset);
+        let odd = if reached.is_empty() { self.arrives_oddly(barrier) } else { None };
+        // A commit that goes where it does not belong says more than that none comes here.
+        if let Some(mma) = self.lacks_commit(blocked, root).filter(|mma| !mma.is_of_others() || odd.is_none()) {
+            return self.not_committed(root, barrier, mma, wait);
+        }
+        if let Some(twin) = self.busy_twin(barrier) {
+            return self.only_at_the_twin(barrier, twin, wait);
+        }
+        if let Some(other) = self.other_stage(blocked, root) {
+            return self.only_at_another_stage(root, barrier, other, wait);
+        }
+        let name = self.barrier_name(barrier);
+        let astray = odd.or_else(|| if reached.is_empty() { self.arrives_astray(blocked, barrier) } else { None });
+        let announced = b.traffic.announced.first().map(|bytes| bytes.site);
+        let unheard = if astray.is_none() { self.completes_unheard(blocked, barrier) } else { None };
+        let committed = |site| {
+            let mut behind = self.kernel.code.iter().skip_while(move |inst| inst.site != site);
+            behind.any(|inst| matches!(inst.op, Op::Commit { .. }))
+        };
+        let not_committed = self.issued.last.filter(|&site| !committed(site));
+        let passed_before = self.warps[root.warp].passed.iter().any(|passed| passed.barrier == barrier);
+        let by_threads = self.is_told_by_threads(b.offset);
+        let begins = parity == 0 && !passed_before && (self.loads_next(root.site) || by_threads);
+        let readers = self.awaits_readers(root, b.offset);
+        let help = match (astray, announced, unheard) {
+            (Some((site, _)), ..) if odd.is_some() => self.let_it_arrive_here(site).into(),
+            (_, Some(_), _) => ANNOUNCED.into(),
+            (_, _, Some((_, other))) => format!(
+                "A phase of {} is complete, and no statement waits for it: if this wait is for what arrives there, let it name that mbarrier.",
+                self.barrier_name(other)
+            ),
+            _ if readers.is_some() => readers.unwrap_or_default().into(),
+            _ if begins => self.begins_free(partner),
+            (Some((site, _)), ..) => self.let_it_arrive_here(site).into(),
+            _ if not_committed.is_some() => NOT_COMMITTED.into(),
+            _ => self.awaits_mmas(root.site).filter(|_| !by_threads).unwrap_or(ANYTHING).into(),
+        };
+        let mut d = self.hang(root.site, format!("the wait for {name} never ends: nothing ever arrives at it"), help);
+        d.labels = vec![wait];
+        d.labels.extend(match (announced, unheard, reached.first(), astray, not_committed) {
+            (Some(site), ..) => Some(self.label(site, "this announces bytes, and does not arrive")),
+            (_, Some((site, other)), ..) => {
+                let other = self.barrier_name(other);
+                Some(self.label(site, format!("this completes a phase of {other}, for which no statement waits")))
+            }
+            (_, _, Some(&site), ..) => Some(self.label(site, "this would arrive, but was never executed")),
+            (.., Some((site, other)), _) => {
+                let does = if self.is_commit(site) { "this commit tells" } else { "this arrives at" };
+                Some(self.label(site, format!("{does} {}", self.barrier_name(other))))
+            }
+            (.., Some(site)) => Some(self.label(site, "no tcgen05.commit follows this MMA")),
+            _ => None,
+        });
+        d
+    }
+
+    /// What to do about an arrival at another mbarrier.
+    fn let_it_arrive_here(&self, site: u32) -> &'static str {
+        match self.is_commit(site) {
+            true => {
+                "Let the commit arrive at it, where the wait is: the MMAs' thread and the one that waits go through the same mbarriers, in the same \
+                 order."
+            }
+            false => {
+                "Let the arrival be at it, where the wait is: both sides go through the same mbarriers, in the same order."
+            }
+        }
+    }
+
+    /// What to do about a wait that comes before all arrivals. `partner`: who should arrive, where it waits for this thread.
+    fn begins_free(&self, partner: Option<&Blocked>) -> String {
+        let arrives = partner.and_then(|partner| {
+            let (who, its) = (self.warp_name(partner.warp), self.barrier_name(barrier_of(partner)?));
+            Some(format!("{who} arrive at it before {who} waits for {its}"))
+        });
+        format!(
+            "If it waits for a stage or an accumulator to be free, as all are at the beginning, let it begin with parity 1: that passes on a \
+             fresh mbarrier. Otherwise let {}.",
+            arrives.unwrap_or_else(|| "something arrive at it before".into())
+        )
+    }
+}
