@@ -247,12 +247,20 @@ impl Cluster<'_> {
     /// What makes the bytes of a phase come out even: of each announcement, where one statement makes several.
     fn cure_of_bytes(&self, b: &Mbarrier, traffic: &Traffic) -> String {
         let (announced, own) = (sum(&traffic.announced), traffic.own());
+        let mut bring: Vec<usize> = b.came.iter().filter(|came| came.bytes).map(|came| came.warp).collect();
+        bring.sort_unstable();
+        bring.dedup();
+        let issuers = bring.len();
         match traffic.announced.as_slice() {
             _ if own == 0 => "Issue the copies that bring the bytes, or announce none.".into(),
             [] if self.is_announced_elsewhere(b) => format!(
                 "Announce {own} bytes in CTA {}, too: what goes to several CTAs counts at the mbarrier of each (mbarrier.arrive.expect_tx by a thread of \
                  that CTA, or at the address that mapa gives for it).",
                 b.cta
+            ),
+            [] if issuers > 1 => format!(
+                "Let each of the {issuers} warps that issue copies announce the bytes of its own in its arrival: mbarrier.arrive.expect_tx, {own} bytes \
+                 together."
             ),
             [] => format!(
                 "Let the thread that issues the copies announce their {own} bytes in its arrival: mbarrier.arrive.expect_tx with {own} as \

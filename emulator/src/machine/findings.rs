@@ -53,6 +53,9 @@ const OF_ONE_MBARRIER: &[&str] = &["mbarrier-init-unordered", "phase-completed-e
 /// What an arrival leads to at an mbarrier that it is not meant for.
 const OF_AN_ARRIVAL: &[&str] = &["early-arrival", "mbarrier-split", "phase-overtaken"];
 
+/// Places that a finding about several mbarriers names, but for those of the last one.
+const MOST_USES: usize = 6;
+
 /// Operands that are read otherwise than they were loaded, or when they are not there.
 const READ_OTHERWISE: &[&str] =
     &["box-mismatch", "depth-mismatch", "operand-not-ready", "operand-overwritten", "race-shared", "swizzle-mismatch"];
@@ -114,7 +117,7 @@ const FOLLOWS: &[Follows] = &[
     // A piece of a tile was not written anew where its store races.
     Follows(&["swizzle-mismatch"], &["race-shared"], has_both_places, Then::Behind),
     // Who does not wait at the cluster's barrier does not know what was done before it.
-    Follows(&["mbarrier-init-unordered"], &["cluster-barrier"], anywhere, Then::Behind),
+    Follows(&["mbarrier-init-unordered"], &["cluster-barrier"], anywhere, Then::Dropped),
     // Who takes one phase for the next goes on too early, and says so to others too early, or too often.
     Follows(&["mbarrier-overflow", "hang", "race-shared"], &["race-shared"], waits_again, Then::Behind),
     // Warps let each other go on where they do not belong together: some come too late for what they wait for.
@@ -322,6 +325,29 @@ impl Findings {
         self.list.remove(twice);
     }
 
+    /// What one barrier behind the initialisations would order is one thing, however many mbarriers are used before.
+    fn join_unordered_inits(&mut self) {
+        let mut n = 0;
+        while n < self.list.len() {
+            let d = &self.list[n];
+            let same = |other: &Diagnostic| (other.code, other.severity, &other.help) == (d.code, d.severity, &d.help);
+            let is_one = d.code == "mbarrier-init-unordered";
+            let Some(first) = self.list[..n].iter().position(same).filter(|_| is_one) else {
+                n += 1;
+                continue;
+            };
+            let mut other = self.list.remove(n);
+            if let Some(use_) = other.labels.first_mut() {
+                use_.text = std::mem::take(&mut other.title);
+            }
+            let known = &mut self.list[first];
+            known.count += other.count;
+            if known.labels.len() < MOST_USES {
+                join_labels(&mut known.labels, other.labels);
+            }
+        }
+    }
+
     /// A wait passes for some warps on an earlier phase than was meant, and others, too late for that, wait there for ever: one cause.
     fn join_waits(&mut self) {
         let wait = |d: &Diagnostic| d.labels.first().map(|label| line(&label.place));
@@ -395,6 +421,7 @@ impl Findings {
     /// Findings and errors, then notes; without those that follow from others, or with them behind those.
     pub fn finish(mut self, statements: &Statements) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
         self.join_initialisations();
+        self.join_unordered_inits();
         self.join_waits();
         self.join_late_bytes();
         let astray = |d: &Diagnostic| {

@@ -172,7 +172,7 @@ impl Cluster<'_> {
                 format!("{} uses {}, but {what} orders this after its initialisation", self.warp_name(w), name(self)),
                 "An mbarrier.init must happen before every other operation on the object (PTX ISA 9.7.13.15.3).",
                 if relaxed.is_some() {
-                    "Give the cluster barrier's arrive behind the initialisation .release, or leave its .relaxed out.".into()
+                    "Put a fence.mbarrier_init.release.cluster behind the initialisation, or give the cluster barrier's arrive .release (leave its .relaxed out).".into()
                 } else if in_time {
                     "Put the fence.mbarrier_init behind this initialisation, too, or let the barrier's arrival release (without .relaxed)."
                         .into()
