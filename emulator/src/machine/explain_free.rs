@@ -68,7 +68,8 @@ impl Cluster<'_> {
             let data = told(reader, writer)?;
             // Others that are told of the same data, or the reader itself, arrive where the writer waits.
             let free = all().find(|&n| {
-                let mut words = self.comes_by_threads(&self.barriers[n as usize]);
+                // What the writer tells itself is no word of a reader.
+                let mut words = self.comes_by_threads(&self.barriers[n as usize]).filter(|came| came.warp != writer);
                 n != data
                     && self.warps[writer].passed.iter().any(|p| p.barrier == n)
                     && words.any(|came| came.warp == reader || waited(came.warp, data))
@@ -85,7 +86,7 @@ impl Cluster<'_> {
                 format!("{name} is initialised for {} a phase", counted(b.expected, "arrival")),
             );
             if words().all(|came| came.warp != reader) {
-                let other = words().find(|came| waited(came.warp, data))?;
+                let other = words().find(|came| came.warp != writer && waited(came.warp, data))?;
                 let text = format!(
                     "{} arrives at {name} here, for which {} waits; {who} never does",
                     self.warp_name(other.warp),
