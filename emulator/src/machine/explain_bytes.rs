@@ -118,7 +118,7 @@ impl Cluster<'_> {
                 })
             };
             let fits = told().all(|(to, bytes)| to != barrier && bytes > 0 && lacks.is_multiple_of(bytes.into()));
-            let (other, _) = told().next().filter(|_| fits)?;
+            let (other, _) = told().next().filter(|&(other, _)| fits && self.may_be_meant_for(barrier, other))?;
             Some((issued.site, other))
         })
     }
@@ -139,10 +139,20 @@ impl Cluster<'_> {
         let what_lacks = |copy: &Bytes| lacks.is_multiple_of(copy.bytes / u64::from(copy.times.max(1)));
         let mut copies = copies.filter(|inst| matches!(inst.op, Op::Tma(_)) && !brought(here, inst.site, &|_| true));
         copies.find_map(|inst| {
-            let others =
-                self.barriers.iter().position(|other| other.valid && brought(other, inst.site, &what_lacks))?;
-            Some((inst.site, others as u32))
+            let astray = |n: &u32| {
+                let other = &self.barriers[*n as usize];
+                other.valid && brought(other, inst.site, &what_lacks) && self.may_be_meant_for(barrier, *n)
+            };
+            (0..self.barriers.len() as u32).find(astray).map(|other| (inst.site, other))
         })
+    }
+
+    /// Whether copies that have told another mbarrier may be meant for this one: that is the same of another CTA, or they have brought it more than
+    /// was announced there. Else each is at home there.
+    fn may_be_meant_for(&self, barrier: u32, other: u32) -> bool {
+        let (here, there) = (&self.barriers[barrier as usize], &self.barriers[other as usize]);
+        let too_many = |traffic: &Traffic| sum(&traffic.brought) > sum(&traffic.announced);
+        here.offset == there.offset || too_many(&there.traffic) || too_many(&there.traffic_before)
     }
 
     /// What brings bytes here brings them to other CTAs, too, and there they are announced.

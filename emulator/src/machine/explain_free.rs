@@ -63,13 +63,18 @@ impl Cluster<'_> {
         let writers = || sides.writers.iter().copied().filter(|&w| w != reader);
         let tells = |w: usize, n: u32| self.barriers[n as usize].came.iter().any(|came| came.warp == w);
         let all = || (0..self.barriers.len() as u32).filter(|&n| self.barriers[n as usize].valid);
+        // Who announces bytes says of nothing that it is free.
+        let announces = |site: u32| self.kernel.code.iter().any(|inst| inst.site == site && inst.op.announces());
+        let words = |n: u32| -> Vec<Came> {
+            let came = self.comes_by_threads(&self.barriers[n as usize]).copied();
+            came.filter(|came| !announces(came.site)).collect()
+        };
         let told = |w: usize, of: usize| all().find(|&n| waited(w, n) && tells(of, n));
         writers().find_map(|writer| {
             let data = told(reader, writer)?;
             // Others that are told of the same data, or the reader itself, arrive where the writer waits.
             let free = all().find(|&n| {
-                // What the writer tells itself is no word of a reader.
-                let mut words = self.comes_by_threads(&self.barriers[n as usize]).filter(|came| came.warp != writer);
+                let mut words = words(n).into_iter();
                 n != data
                     && self.warps[writer].passed.iter().any(|p| p.barrier == n)
                     && words.any(|came| came.warp == reader || waited(came.warp, data))
@@ -80,13 +85,12 @@ impl Cluster<'_> {
                 return None;
             }
             let (name, who) = (self.barrier_name(free), self.warp_name(reader));
-            let words = || self.comes_by_threads(b);
             let init = self.label(
                 b.init.site,
                 format!("{name} is initialised for {} a phase", counted(b.expected, "arrival")),
             );
-            if words().all(|came| came.warp != reader) {
-                let other = words().find(|came| came.warp != writer && waited(came.warp, data))?;
+            if words(free).iter().all(|came| came.warp != reader) {
+                let other = words(free).into_iter().find(|came| waited(came.warp, data))?;
                 let text = format!(
                     "{} arrives at {name} here, for which {} waits; {who} never does",
                     self.warp_name(other.warp),
