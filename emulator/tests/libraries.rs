@@ -130,6 +130,7 @@ const RIGHT: &[(&str, &str)] = &[
     ("cute_dsl_pair_m128", "operand-not-ready"),
     ("cute_dsl_pair_m128", "operand-not-ready"),
     ("cute_dsl_pair_m128", "operand-not-ready"),
+    ("cute_dsl_pair_m128", "phase-overtaken"),
     ("deep_gemm_bf16", "race-shared"),
     ("deep_gemm_bf16_grouped", "race-shared"),
     ("deep_gemm_fp8", "race-shared"),

@@ -62,6 +62,14 @@ fn a_wait_for_parity_1_may_be_meant_for_what_is_free() {
     advises(&format!("{}WARP_1:\n{}WARP_2:\nbra DONE;", waits(&[1]), repeats(1, ARRIVE)), EITHER_PARITY_OR_ARRIVAL);
 }
 
+/// A relaxed arrival at the cluster barrier says of what comes before it that it is over, and nothing of a wait behind it.
+#[test]
+fn a_barrier_in_front_of_the_wait_says_nothing_of_it() {
+    let meet = "barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.aligned;\n";
+    let body = format!("{meet}{}WARP_1:\n{meet}{}WARP_2:\n{meet}bra DONE;", waits(&[1]), repeats(1, ARRIVE));
+    advises(&body, EITHER_PARITY_OR_ARRIVAL);
+}
+
 /// Bytes are waited for when they are there.
 #[test]
 fn a_phase_of_bytes_has_parity_0() {

@@ -37,14 +37,12 @@ impl Cluster<'_> {
         warp.cluster_arrivals.retain(|(lanes, _)| *lanes != 0);
         warp.cluster_arrivals.push((mask, site));
         if relaxed {
-            // Who has heard of it is told apart from who has heard of earlier ones.
-            warp.advance();
             warp.relaxed_arrivals.push((site, warp.epoch, warp.copies.epoch));
-            let near = warp.fenced_release();
+            let (near, beyond) = warp.fenced_releases();
             if self.ctas.len() == 1 {
                 self.cluster_barrier.views.join(&near);
             } else {
-                self.cluster_barrier.views.join(&warp.fenced_release_beyond());
+                self.cluster_barrier.views.join(&beyond);
                 self.cluster_near.resize_with(self.ctas.len(), Views::default);
                 self.cluster_near[warp.cta].join(&near);
             }

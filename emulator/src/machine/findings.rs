@@ -325,12 +325,17 @@ impl Findings {
         self.list.remove(twice);
     }
 
-    /// What one barrier behind the initialisations would order is one thing, however many mbarriers are used before.
+    /// What one barrier behind the initialisations would order is one thing, however many mbarriers are used before: a barrier of the cluster
+    /// orders the uses within a CTA, too.
     fn join_unordered_inits(&mut self) {
         let mut n = 0;
         while n < self.list.len() {
             let d = &self.list[n];
-            let same = |other: &Diagnostic| (other.code, other.severity, &other.help) == (d.code, d.severity, &d.help);
+            let by_cta = |d: &Diagnostic| d.help == super::mbarrier_places::BARRIER_OF_CTA;
+            let same = |other: &Diagnostic| {
+                let helps = other.help == d.help || by_cta(other) || by_cta(d);
+                (other.code, other.severity) == (d.code, d.severity) && helps
+            };
             let is_one = d.code == "mbarrier-init-unordered";
             let Some(first) = self.list[..n].iter().position(same).filter(|_| is_one) else {
                 n += 1;
@@ -342,6 +347,9 @@ impl Findings {
             }
             let known = &mut self.list[first];
             known.count += other.count;
+            if by_cta(known) {
+                known.help = std::mem::take(&mut other.help);
+            }
             if known.labels.len() < MOST_USES {
                 join_labels(&mut known.labels, other.labels);
             }

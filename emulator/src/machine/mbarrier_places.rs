@@ -50,6 +50,9 @@ impl IntoIterator for Slots {
     }
 }
 
+/// What orders the uses of an mbarrier by its own CTA behind the initialisation.
+pub const BARRIER_OF_CTA: &str = "Put a CTA barrier between the initialisation and the first use.";
+
 impl Cluster<'_> {
     /// The places that lanes give as mbarrier address, with the lanes that give each. `remote`: in any CTA of the cluster.
     pub fn barrier_addresses(&mut self, at: At, address: &Address, remote: bool) -> Result<Slots, Stop> {
@@ -177,7 +180,7 @@ impl Cluster<'_> {
                     "Put the fence.mbarrier_init behind this initialisation, too, or let the barrier's arrival release (without .relaxed)."
                         .into()
                 } else if slot.cta == warp.cta {
-                    "Put a CTA barrier between the initialisation and the first use.".into()
+                    BARRIER_OF_CTA.into()
                 } else {
                     "Put a fence.mbarrier_init and a barrier of the cluster (barrier.cluster.arrive, then wait) between the initialisation \
                      and the first use."

@@ -273,12 +273,17 @@ impl Warp {
 
     /// What a relaxed operation tells others.
     pub fn fenced_release(&mut self) -> Views {
-        self.told_relaxed(self.halves.at_fence.clone())
+        let told = self.told_relaxed(self.halves.at_fence.clone());
+        self.advance();
+        told
     }
 
-    /// The same, told to threads of other CTAs.
-    pub fn fenced_release_beyond(&mut self) -> Views {
-        self.told_relaxed(self.halves.at_cluster_fence.clone())
+    /// The same, told to threads of its own CTA, and to those of others.
+    pub fn fenced_releases(&mut self) -> (Views, Views) {
+        let near = self.told_relaxed(self.halves.at_fence.clone());
+        let beyond = self.told_relaxed(self.halves.at_cluster_fence.clone());
+        self.advance();
+        (near, beyond)
     }
 
     fn told_relaxed(&self, mut views: Views) -> Views {

@@ -1,7 +1,7 @@
 //! What a newcomer gets wrong in a kernel that was right: each is told once, at the statement that is to be changed, with advice that mends it.
 
 use super::case::{Base, run, told};
-use Base::{OneTile, Ring, Small};
+use Base::{OneTile, Pair, Ring, Small};
 
 /// What is found on the default schedule is one thing: its code, the statement that it points at, and what it says.
 fn one(base: Base, edits: &[(&str, &str)], code: &str, at: &str, says: &[&str]) {
@@ -143,6 +143,19 @@ WAIT:
 fn a_stage_runs_past_the_end_of_its_ring() {
     let says = ["by the same statement it waited for", "Let the stage begin at 0 again"];
     one(Small(1, 64, THREE_WAITS), &[("%r4, 2;", "%r4, 3;")], "hang", "[%r5], 0", &says);
+}
+
+/// However many mbarriers are used too early: one barrier is missing.
+#[test]
+fn no_barrier_follows_the_initialisations() {
+    let edits = [(
+        "    barrier.cluster.arrive.aligned;\n    barrier.cluster.wait.aligned;\n    @!%p0 bra ALLOCATED;",
+        "    @!%p0 bra ALLOCATED;",
+    )];
+    let report = run(Pair, &edits, |_| {}, 400_000);
+    let unordered = report.findings.iter().filter(|d| d.code == "mbarrier-init-unordered");
+    let said = unordered.map(|d| d.help.as_str()).collect::<Vec<_>>();
+    assert!(matches!(said[..], [help] if help.contains("a barrier of the cluster")), "{}", told(&report.findings));
 }
 
 #[test]
