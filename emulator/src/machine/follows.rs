@@ -120,6 +120,8 @@ pub const FOLLOWS: &[Follows] = &[
     Follows(&["swizzle-mismatch"], &["race-shared"], has_both_places, Then::Behind),
     // Who does not wait at the cluster's barrier does not know what was done before it.
     Follows(&["mbarrier-init-unordered"], &["cluster-barrier"], anywhere, Then::Behind),
+    // Who reads a product in another phase hands its columns back too early.
+    Follows(&["accumulator-overwritten"], &["wrong-phase"], shares_a_line, Then::Dropped),
     // Who begins an accumulator that nobody has handed back goes through phases that nobody has seen.
     Follows(&["phase-overtaken"], &["accumulator-overwritten"], names_such_a_wait, Then::Dropped),
     // Who takes one phase for the next goes on too early, and says so to others too early, or too often.

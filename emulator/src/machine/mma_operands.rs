@@ -208,22 +208,16 @@ impl Cluster<'_> {
         let (low, high) = footprint.bounds();
         let (low, high) = ((base * BLOCK + low) as u32, (base * BLOCK + high) as u32);
         if low < RESERVED_SHARED || high > end {
-            let help = match self.begins_at_field(cta, laid).first() {
-                Some(name) => {
-                    format!(
-                        "{} As it is, {:#x} are the lowest bits of the address where {name} begins.",
-                        unshifted::HELP,
-                        laid.d.start / 16
-                    )
-                }
-                None => "Check start address (in units of 16 bytes), leading and stride offset.".into(),
+            let help = match self.is_unshifted(laid) {
+                true => unshifted::HELP,
+                false => "Check start address (in units of 16 bytes), leading and stride offset.",
             };
             return Err(Some(Box::new(self.problem(
                 "out-of-bounds",
                 site,
                 format!("the descriptor of {which} covers shared memory from {low:#x} to {high:#x}, the CTA has {RESERVED_SHARED:#x} to {end:#x}"),
                 "A matrix descriptor's tile lies within the CTA's shared memory (PTX ISA 9.7.16.4.1).",
-                help,
+                help.into(),
             ))));
         }
         let (offset, end) = (self.dynamic_offset(low), self.dynamic_offset(high));

@@ -23,8 +23,10 @@ pub struct Starts {
     name: String,
     /// Each time, the field as an address was in the first row of a tile that holds the operand.
     fits: bool,
-    /// The first time that the operand did not lie in what it begins in: the field, and what begins at that address.
+    /// Once the operand did not lie in what it begins in: the field, and what begins at that address. Better where something begins there exactly.
     astray: Option<(u32, Vec<String>)>,
+    /// Something does.
+    exact: bool,
 }
 
 impl Cluster<'_> {
@@ -51,7 +53,7 @@ impl Cluster<'_> {
     }
 
     /// What begins where the start address field of a descriptor would point, were it an address. Of that, it has the lowest bits only.
-    pub fn begins_at_field(&self, cta: usize, laid: &Laid) -> Vec<String> {
+    fn begins_at_field(&self, cta: usize, laid: &Laid) -> Vec<String> {
         if laid.mn_major || laid.d.swizzle == 0 {
             return vec![];
         }
@@ -64,6 +66,7 @@ impl Cluster<'_> {
             .map(|at| self.shared_name(at - at % laid.d.swizzle))
             .collect();
         names.dedup();
+        names.truncate(2);
         names
     }
 
@@ -80,14 +83,21 @@ impl Cluster<'_> {
         let names = self.begins_at_field(cta, laid);
         let astray = self.lies(cta, laid, d.start).is_some_and(|(whole, _)| !whole);
         let n = known.unwrap_or_else(|| {
-            self.starts.push(Starts { site, name: name.into(), fits: true, astray: None });
+            self.starts.push(Starts { site, name: name.into(), fits: true, astray: None, exact: false });
             self.starts.len() - 1
         });
         let starts = &mut self.starts[n];
         starts.fits &= !names.is_empty();
-        if astray && starts.astray.is_none() {
-            starts.astray = Some((d.start / 16, names));
+        let exact = (d.start / 16).is_multiple_of(d.swizzle);
+        if astray && (starts.astray.is_none() || exact && !starts.exact) {
+            (starts.astray, starts.exact) = (Some((d.start / 16, names)), exact);
         }
+    }
+
+    /// Whether an operand of an MMA was never where it should be so far, and would have been if its descriptor held a sixteenth.
+    pub fn is_unshifted(&self, laid: &Laid) -> bool {
+        let is_it = |starts: &&Starts| starts.site == laid.site && starts.name == laid.name;
+        self.starts.iter().find(is_it).is_some_and(|starts| starts.fits && starts.exact)
     }
 
     /// The run has ended: operands that were never where they should be, and would be if their descriptors held a sixteenth.
@@ -98,7 +108,7 @@ impl Cluster<'_> {
             .filter(|starts| starts.fits)
             .filter_map(|starts| Some((starts, starts.astray.as_ref()?)))
             .collect();
-        let Some(&(first, (field, _))) = told.first() else { return };
+        let Some(&(first, (field, _))) = told.iter().find(|(starts, _)| starts.exact) else { return };
         let holds = match told.iter().any(|(starts, _)| starts.name != first.name) {
             true => "descriptors of A and B hold".to_string(),
             false => format!("descriptor of {} holds", first.name),

@@ -202,7 +202,7 @@ const SAID: &[(&str, &[&str])] = &[
     ("l5", &["matrix descriptors of A and B hold an address as it is, 0x400", "(address >> 4) & 0x3fff"]),
     ("l6", &["matrix descriptor of A holds an address", "0x400 × 16 = 0x4000"]),
     ("l7", &["matrix descriptor of B holds an address", "the address of `tile_a` or `tile_b`"]),
-    ("l8", &["covers shared memory from 0x24000", "(address >> 4) & 0x3fff. As it is, 0x2400"]),
+    ("l8", &["covers shared memory from 0x24000", "(address >> 4) & 0x3fff"]),
     ("l9", &["this MMA has N = 64, as bits 17 to 22", "it writes columns 0 to 63", "its N is 64"]),
     ("l10", &["this MMA has M = 64, as bits 24 to 28", "lanes 0 to 15 of each 32", "its M is 64"]),
     ("l11", &["this MMA has N = 32, as bits 17 to 22", "its N is 32"]),
