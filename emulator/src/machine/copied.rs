@@ -93,11 +93,16 @@ impl Cluster<'_> {
             (true, 0) => return None,
             (true, w) => (d.start / w, d.start % w),
         };
-        let first = if mn_major { offset / width } else { offset % width * 8 / bits };
-        let on = u64::from(on) * if mn_major { width } else { 1 };
+        let on = i64::from(on) * if mn_major { width as i64 } else { 1 };
+        let from = offset as i64 - on;
+        // Within one piece it goes on evenly, also where the buffer's rows are shorter than the tile's.
+        let first = match mn_major {
+            true => offset as i64 / width as i64,
+            false => (from.rem_euclid(width as i64) + on) * 8 / bits as i64,
+        };
         Some(Slice {
-            piece: Piece::Copied { buffer, from: offset as i64 - on as i64, place },
-            first: first as i64,
+            piece: Piece::Copied { buffer, from, place },
+            first,
             depths: d.elements.depth().into(),
             size: i64::MAX,
             element: None,

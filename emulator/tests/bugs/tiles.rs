@@ -83,6 +83,8 @@ const ONE_ACC_PARITY: &[(&str, &str)] = &[
     ("// @commit_acc\n    xor.b32 %r20, %r20, 1;", "// @commit_acc"),
     ("@flip_acc", ""),
 ];
+/// The same of who reads it.
+const ONE_OUT_PARITY: &[(&str, &str)] = &[ONE_ACC_PARITY[0], ONE_ACC_PARITY[1], ("@flip_out", "")];
 const ONE_FULL_PARITY: &[(&str, &str)] = &[("@flip_multiplier", "")];
 
 pub fn cases() -> Vec<Case> {
@@ -187,6 +189,13 @@ pub fn cases() -> Vec<Case> {
             ONE_FULL_PARITY,
             Finds(&[("mbarrier-overflow", "@expect")]),
         ),
+        case(
+            "l20",
+            "the parity of the wait for a product stays",
+            Ring,
+            ONE_OUT_PARITY,
+            Finds(&[("wrong-phase", "@wait_acc_full")]),
+        ),
     ]
 }
 
@@ -220,6 +229,7 @@ const SAID: &[(&str, &[&str])] = &[
     ("l17", &["Let the stage of this wait begin at 0 again behind"]),
     ("l18", &["a second time", "Let the parity of this wait", "go on with each phase"]),
     ("l19", &["change with each phase"]),
+    ("l20", &["Let the parity of this wait go on with each phase"]),
 ];
 
 /// One finding, or one note, for one cause; A and B that are stored by a statement each may have one each.
