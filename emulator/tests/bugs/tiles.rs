@@ -194,7 +194,7 @@ pub fn cases() -> Vec<Case> {
             "the parity of the wait for a product stays",
             Ring,
             ONE_OUT_PARITY,
-            Finds(&[("wrong-phase", "@wait_acc_full")]),
+            Finds(&[("wrong-phase", "@wait_acc_full"), ("hang", "@wait_acc_full")]),
         ),
     ]
 }
