@@ -36,8 +36,14 @@ pub const CODES: &[(&str, &str)] = &[
         "load-outlives-cta",
         "the CTA ends although nobody waited for a copy into its shared memory (a note of a copy that it issued itself)",
     ),
-    ("loaded-never-read", "a box that a tensor copy loads, or a part of it, is never read (a note)"),
-    ("matrix-descriptor", "a shared-memory descriptor is not valid (a note if only its constant is missing)"),
+    (
+        "loaded-never-read",
+        "a box that a tensor copy loads, or a part of it, or of rows that threads copy and an MMA reads, is never read (a note)",
+    ),
+    (
+        "matrix-descriptor",
+        "a shared-memory descriptor is not valid, or holds an address that is not divided by 16 (a note if only its constant is missing)",
+    ),
     ("mbarrier-address", "an mbarrier operation on something that is no mbarrier's address"),
     ("mbarrier-bytes", "more bytes pending than an mbarrier can count"),
     ("mbarrier-count", "an mbarrier initialised for no or too many arrivals"),

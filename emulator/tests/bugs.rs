@@ -51,6 +51,8 @@ mod rows_31_40;
 mod several;
 #[path = "bugs/steps.rs"]
 mod steps;
+#[path = "bugs/tiles.rs"]
+mod tiles;
 #[path = "bugs/tried.rs"]
 mod tried;
 #[path = "bugs/tried_kernels.rs"]
@@ -163,6 +165,11 @@ fn what_was_missed() {
 }
 
 #[test]
+fn tiles_of_a_newcomer() {
+    judge(&tiles::cases());
+}
+
+#[test]
 fn words_between_warps() {
     judge(&words::cases());
 }
@@ -193,6 +200,7 @@ fn no_row_is_left_out() {
         hunted_more::cases(),
         hunted_rounds::cases(),
         engines::cases(),
+        tiles::cases(),
     ]
     .into_iter()
     .flatten()

@@ -7,7 +7,7 @@ use super::outbox::{Item, Write};
 use super::registers::lanes;
 use super::resolve::{Access, Target};
 use super::scale_factors::READS_FACTORS;
-use super::state::{At, Race, RaceMemory, Slot};
+use super::state::{At, Beside, Race, RaceMemory, Slot};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::order::Stamp;
 use crate::program::atomic::{LoadOp, StoreOp};
@@ -400,6 +400,10 @@ impl<'a> Cluster<'a> {
                 let origin = self.origins[n as usize].clone();
                 diagnostic.help = advice(&origin.text).unwrap_or(WRITE_FIRST).into();
                 diagnostic.rule = UNKNOWN_RULE.into();
+                if let Some(Beside { mma, text, help }) = origin.beside {
+                    diagnostic.labels.insert(0, self.label(mma, text));
+                    diagnostic.help = help;
+                }
                 diagnostic.labels.insert(0, self.label(origin.site, origin.text));
                 format!("this copy stores {source}, an undefined value, to {what} here")
             }
@@ -417,11 +421,15 @@ impl<'a> Cluster<'a> {
         let what = self.global.buffers[buffer].describe(at);
         let origin = self.warps[w].origins.get(&reg).copied().unwrap_or(0);
         let mut labels = Vec::new();
-        let mut help = WRITE_FIRST;
+        let mut help = WRITE_FIRST.to_string();
         if origin != 0 {
             let o = self.origins[origin as usize].clone();
-            help = advice(&o.text).unwrap_or(help);
+            help = advice(&o.text).unwrap_or(WRITE_FIRST).into();
             labels.push(self.label(o.site, o.text));
+            if let Some(beside) = o.beside {
+                labels.push(self.label(beside.mma, beside.text));
+                help = beside.help;
+            }
         }
         labels.push(self.label(site, format!("an undefined value is stored to {what} here")));
         self.findings.add(Diagnostic {
@@ -430,7 +438,7 @@ impl<'a> Cluster<'a> {
             title: format!("{what} receives a value that was never computed"),
             labels,
             rule: UNKNOWN_RULE.into(),
-            help: help.into(),
+            help,
             count: 1,
             confirmed: None,
         });

@@ -107,12 +107,17 @@ impl Cluster<'_> {
     pub fn check_layout(&mut self, cta: usize, laid: Laid, footprint: &Footprint, base: u64) {
         self.check_swizzle(cta, footprint.runs(base), laid.d.mode(), laid.name, laid.site);
         self.ctas[cta].loaded.read_granules(footprint.runs(base));
+        if !laid.mn_major {
+            self.ctas[cta].loaded.taken(&laid);
+        }
+        self.ctas[cta].loaded.copies.multiplied(footprint.runs(base), &laid);
         if footprint.granules() < u64::from(2 * laid.rows) {
             self.overlaps(cta, laid);
         } else if laid.runs_over() || laid.leaps() {
             self.check_rows(cta, laid);
         }
         self.note_overrun(cta, &laid);
+        self.note_start(cta, &laid);
         if !self.ctas[cta].sources.is_empty() && self.ctas[cta].loaded.tile(laid.d.start).is_none() {
             self.check_sources(cta, laid);
         }

@@ -172,6 +172,10 @@ pub struct Cluster<'a> {
     pub overflowed: Option<(u32, usize)>,
     /// Operands of MMAs that go on behind the boxes in which they begin.
     pub overruns: Vec<super::boxes::Overrun>,
+    /// Where operands of MMAs begin.
+    pub starts: Vec<super::unshifted::Starts>,
+    /// Operands of another stage than the one that was waited for.
+    pub other_stages: Vec<super::stage::OtherStage>,
     pub rewrites: super::rewrites::Rewrites,
     /// Phases that may be overtaken.
     pub untold: Vec<super::overtaken::Untold>,
@@ -360,7 +364,7 @@ impl<'a> Cluster<'a> {
         if let Some(n) = self.origins.iter().position(|o| o.site == site && o.text == text) {
             return n as u32;
         }
-        self.origins.push(Origin { site, text });
+        self.origins.push(Origin { site, text, beside: None });
         self.origins.len() as u32 - 1
     }
 

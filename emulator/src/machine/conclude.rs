@@ -17,6 +17,7 @@ impl<'a> Chip<'a> {
         let mut cluster = running.cluster;
         cluster.global = self.global.clone();
         cluster.tell_overtaken(ended);
+        cluster.tell_unshifted();
         if ended {
             cluster.finish();
         }

@@ -1,13 +1,13 @@
-//! Tiles that threads copy from global memory, 16 bytes at a time: where in its row each chunk came from, and whether the rows of
-//! an operand begin together.
+//! Tiles that threads copy from global memory, 16 bytes at a time: where in its row each chunk came from, which depths of an operand that
+//! are, and whether the rows of an operand begin together.
 //!
 //! A register is remembered for the place that it was loaded from, a chunk of shared memory for that of the registers stored there.
 //! Neither is forgotten when something else is written: what is remembered counts only while the bytes here and there are the same.
 
 use super::boxes::Laid;
 use super::cluster::Cluster;
+use super::depths::{Piece, Slice};
 use super::resolve::Target;
-use crate::diagnostic::Severity;
 use crate::order::GRANULE;
 use crate::program::op::Reg;
 use rustc_hash::FxHashMap;
@@ -61,17 +61,53 @@ impl Cluster<'_> {
         for &(lane, target) in targets {
             if let (Target::Shared(c, at), Some(place)) = (target, places[lane]) {
                 self.ctas[c].sources.insert(at / CHUNK as u32, place);
+                self.ctas[c].loaded.copies.stored(at);
             }
         }
     }
 
     /// Where the chunk at an address came from, if that is known: it has the same bytes, which are not all alike.
-    fn source(&self, cta: usize, at: u32) -> Option<Place> {
+    pub fn source(&self, cta: usize, at: u32) -> Option<Place> {
         let &(buffer, offset) = self.ctas[cta].sources.get(&(at / CHUNK as u32))?;
         let here = self.ctas[cta].shared.bytes.get(at as usize..at as usize + CHUNK)?;
         let there = self.global.buffers.get(buffer)?.memory.bytes.get(offset as usize..offset as usize + CHUNK)?;
         let telling = here.chunks(2).any(|two| two != &here[..2]);
         (here == there && telling).then_some((buffer, offset))
+    }
+
+    /// The depths of an operand that threads copied, if a row of it begins with a chunk of a row of the buffer. A buffer without rows has no depths,
+    /// nor have elements of another width than those that the MMA takes them for.
+    pub fn slice_copied(&self, cta: usize, laid: &Laid) -> Option<Slice> {
+        let Laid { d, mn_major, .. } = *laid;
+        let at = d.chunk(0, 0, mn_major);
+        let (buffer, offset) = self.source(cta, at)?;
+        let (of, bits) = (&self.launch.buffers[buffer], 1u64 << d.elements.log_bits);
+        let width = of.row_bytes.map(u64::from).filter(|width| *width > 0)?;
+        if of.element_bytes.is_some_and(|bytes| u64::from(bytes) * 8 != bits) {
+            return None;
+        }
+        // How far the depth goes on in the buffer from where the tile's row, or its first row of depth, begins; and where the tile lies.
+        let (on, place) = match (mn_major, d.swizzle) {
+            (false, 0) => (d.start.checked_div(d.leading)? * CHUNK as u32, d.start % d.leading),
+            (false, w) => (d.start % w, d.start / w),
+            (true, 0) => return None,
+            (true, w) => (d.start / w, d.start % w),
+        };
+        let on = i64::from(on) * if mn_major { width as i64 } else { 1 };
+        let from = offset as i64 - on;
+        // Within one piece it goes on evenly, also where the buffer's rows are shorter than the tile's.
+        let first = match mn_major {
+            true => offset as i64 / width as i64,
+            false => (from.rem_euclid(width as i64) + on) * 8 / bits as i64,
+        };
+        Some(Slice {
+            piece: Piece::Copied { buffer, from, place },
+            first,
+            depths: d.elements.depth().into(),
+            size: i64::MAX,
+            element: None,
+            load: self.ctas[cta].shared_shadow.writer(at.into())?.site,
+        })
     }
 
     /// The rows that threads copied to an operand's first ones, if the next eight came from behind the first eight of a buffer: 16.
@@ -89,7 +125,7 @@ impl Cluster<'_> {
     /// An MMA reads an operand that threads copied from rows of a buffer: its rows should begin at the same place of those. Other rows
     /// may begin so many bytes on as the operand's own rows have: several parts of a row can be meant for rows of their own.
     pub fn check_sources(&mut self, cta: usize, laid: Laid) {
-        let Laid { name, d, rows, mn_major, site } = laid;
+        let Laid { name, d, rows, mn_major, .. } = laid;
         let lines = if mn_major { d.elements.depth() } else { rows };
         let span = if d.swizzle == 0 { 128 } else { u64::from(d.swizzle) };
         let mut first = None;
@@ -105,39 +141,11 @@ impl Cluster<'_> {
                 continue;
             }
             let what = if mn_major { "depth" } else { "row" };
-            // Chunk by chunk as in the buffer, from the first row on whose chunks the swizzle moves.
-            let moved = !mn_major && (line - before) * d.swizzle == 128;
-            let plain = moved && column % span == u64::from(at) % span;
-            let title = if plain {
-                format!(
-                    "the MMA's operand {name} was stored without the {span}-byte swizzle that its descriptor promises"
-                )
-            } else {
-                format!(
-                    "the MMA's operand {name} has {what} {before} from byte {known} of a row of `{buffer}` on, {what} {line} from byte \
-                     {column} of another",
-                    buffer = self.global.buffers[buffer].name
-                )
-            };
-            let mut diagnostic = self.problem(
-                "swizzle-mismatch",
-                site,
-                title,
-                "Threads store a tile as the MMA's descriptor reads it: a swizzle permutes the 16-byte chunks by bits of their addresses, and \
-                 only the same one finds them again (PTX ISA 5.5.7, swizzling modes; 9.7.16.4.1, matrix descriptor).",
-                "Store chunk c of row r of a tile with the 128-byte swizzle at chunk c xor (r mod 8), and set bits 61 to 63 of the \
-                 descriptor to 2."
-                    .into(),
+            let apart = format!(
+                "the MMA's operand {name} has {what} {before} from byte {known} of a row of `{buffer}` on, {what} {line} from byte {column} of another",
+                buffer = self.global.buffers[buffer].name
             );
-            diagnostic.severity = Severity::Finding;
-            diagnostic.labels[0].text = match d.swizzle {
-                0 => "read here as a tile without a swizzle".into(),
-                swizzle => format!("read here as a tile with the {swizzle}-byte swizzle"),
-            };
-            if let Some(writer) = self.ctas[cta].shared_shadow.writer(at.into()) {
-                // Who stores goes by the descriptor more often than the other way round.
-                diagnostic.labels.insert(0, self.label(writer.site, format!("{what} {line} was stored here")));
-            }
+            let diagnostic = self.explain_stored(cta, &laid, apart, (at, format!("{what} {line} was stored here")));
             return self.findings.add(diagnostic);
         }
     }

@@ -35,18 +35,28 @@ pub struct Multiplied<'a> {
     pub formats: Option<[Format; 2]>,
 }
 
+/// What tells the box in which an operand begins from others.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Piece {
+    /// One that a tensor copy brought: its version.
+    Box(u32),
+    /// What threads copied, chunk by chunk, from rows of a buffer: from where the beginning of its row in shared memory would come, and what does
+    /// not change along the depth.
+    Copied { buffer: usize, from: i64, place: u32 },
+}
+
 /// What an operand takes of the box in which it begins.
 #[derive(Clone, Copy, Debug)]
-struct Slice {
-    /// Tells the box from others.
-    version: u32,
+pub struct Slice {
+    pub piece: Piece,
     /// The first depth, counted in the tensor, how many, and how many the tensor has.
-    first: i64,
-    depths: i64,
-    size: i64,
-    element: Element,
-    /// The copy.
-    load: u32,
+    pub first: i64,
+    pub depths: i64,
+    pub size: i64,
+    /// Of a tensor map.
+    pub element: Option<Element>,
+    /// The copy, or the last store of a thread.
+    pub load: u32,
 }
 
 impl Origin {
@@ -71,6 +81,14 @@ impl Slice {
     fn named(&self, operand: &str) -> String {
         format!("depths {} to {} of {operand}", self.first, self.end() - 1)
     }
+
+    /// How the operand came to where it lies.
+    fn brought(&self, operand: &str) -> String {
+        match self.piece {
+            Piece::Box(_) => format!("the box of {operand} is loaded here"),
+            Piece::Copied { .. } => format!("threads store {operand} here"),
+        }
+    }
 }
 
 /// Two boxes that an MMA has multiplied slices of.
@@ -78,7 +96,7 @@ impl Slice {
 struct Pair {
     cta: usize,
     accumulator: u32,
-    boxes: [u32; 2],
+    boxes: [Piece; 2],
     firsts: [i64; 2],
     site: u32,
 }
@@ -154,8 +172,13 @@ impl Cluster<'_> {
         let (inner, outer) = (origin.at[0] + i64::from(byte * 8 / bits), origin.at[1] + i64::from(row));
         let (first, size) = if mn_major { (outer, origin.sizes[1]) } else { (inner, origin.sizes[0]) };
         let depths = d.elements.depth().into();
-        let (element, load) = (origin.element, tile.site);
-        Ok(Slice { version: loaded.version(d.start), first, depths, size: size as i64, element, load })
+        let (element, load) = (Some(origin.element), tile.site);
+        Ok(Slice { piece: Piece::Box(loaded.version(d.start)), first, depths, size: size as i64, element, load })
+    }
+
+    /// The same where threads copied it from rows of a buffer.
+    fn slice_or_copy(&self, cta: usize, laid: &Laid) -> Result<Slice, Option<(Element, u32)>> {
+        self.slice_of(cta, laid).or_else(|other| self.slice_copied(cta, laid).ok_or(other))
     }
 
     /// An MMA multiplies these operands: they should go together.
@@ -163,7 +186,7 @@ impl Cluster<'_> {
         let Multiplied { cta, accumulator, adds, operands: [a, b], formats } = mma;
         let site = a.site;
         self.check_apart([a, b]);
-        let (of_a, of_b) = match (self.slice_of(cta, &a), self.slice_of(cta, &b)) {
+        let (of_a, of_b) = match (self.slice_or_copy(cta, &a), self.slice_or_copy(cta, &b)) {
             (Ok(of_a), Ok(of_b)) => (of_a, of_b),
             (of_a, of_b) => {
                 let others = [(a, of_a), (b, of_b)].map(|(laid, of)| Some((laid, of.err()??)));
@@ -173,7 +196,7 @@ impl Cluster<'_> {
         if let Some(formats) = formats {
             self.check_types(site, [of_a, of_b], formats);
         }
-        let (boxes, firsts) = ([of_a.version, of_b.version], [of_a.first, of_b.first]);
+        let (boxes, firsts) = ([of_a.piece, of_b.piece], [of_a.first, of_b.first]);
         let other = self.depths.apart(Pair { cta, accumulator, boxes, firsts, site }, adds);
         let beyond = of_a.hangs_over() != of_b.hangs_over() && of_a.first != of_b.first;
         if other.is_none() && !beyond {
@@ -194,6 +217,10 @@ impl Cluster<'_> {
                 let [a, b] = pair.firsts;
                 diagnostic.labels[0].text =
                     "these are slices of the same two boxes as those of another MMA, which lie otherwise".into();
+                if [of_a, of_b].iter().any(|slice| matches!(slice.piece, Piece::Copied { .. })) {
+                    diagnostic.labels[0].text =
+                        "these are slices of the same two tiles as those of another MMA, which lie otherwise".into();
+                }
                 if pair.site != site {
                     let text = format!("that MMA multiplies A from depth {a} on with B from depth {b} on");
                     diagnostic.labels.push(self.label(pair.site, text));
@@ -208,7 +235,7 @@ impl Cluster<'_> {
             }
         }
         for (name, slice) in [("A", of_a), ("B", of_b)] {
-            diagnostic.labels.push(self.label(slice.load, format!("the box of {name} is loaded here")));
+            diagnostic.labels.push(self.label(slice.load, slice.brought(name)));
         }
         self.findings.add(diagnostic);
     }
@@ -216,11 +243,11 @@ impl Cluster<'_> {
     /// Boxes of one type that an MMA takes for two: or, a note since a map may also be there to move bytes, for another one.
     fn check_types(&mut self, site: u32, slices: [Slice; 2], formats: [Format; 2]) {
         let [a, b] = slices;
-        let known = matches!(a.element, Element::F16 | Element::Bf16);
+        let known = matches!(a.element, Some(Element::F16 | Element::Bf16));
         if !known || a.element != b.element {
             return;
         }
-        let loaded = if a.element == Element::F16 { "FP16" } else { "BF16" };
+        let loaded = if a.element == Some(Element::F16) { "FP16" } else { "BF16" };
         let [of_a, of_b] = formats.map(Format::name);
         let alike = formats[0] == formats[1];
         if alike && (of_a == loaded || ![Format::F16, Format::Bf16].contains(&formats[0])) {
@@ -326,7 +353,7 @@ mod tests {
     use super::*;
 
     fn pair(boxes: [u32; 2], firsts: [i64; 2]) -> Pair {
-        Pair { cta: 0, accumulator: 0, boxes, firsts, site: 7 }
+        Pair { cta: 0, accumulator: 0, boxes: boxes.map(Piece::Box), firsts, site: 7 }
     }
 
     #[test]

@@ -67,7 +67,7 @@ impl Cluster<'_> {
     /// A warp has stopped at an arrival that it has made in the same phase before; since then a wait for another mbarrier has let it pass. That one
     /// tells too early that the round is over: by a warp that has passed its own wait twice for one phase, or since more warps arrive
     /// there than it counts.
-    pub fn behind_a_wait_that_passed_early(&self, w: usize, before: Option<Used>, site: u32, stop: Stop) -> Stop {
+    pub fn behind_a_wait_that_passed_early(&mut self, w: usize, before: Option<Used>, site: u32, stop: Stop) -> Stop {
         let mut diagnostic = stop?;
         let passed = self.warps[w].passed.last().filter(|passed| passed.phase.is_some() && !passed.again);
         let same = before.is_some_and(|before| before.site == site) && diagnostic.code == "mbarrier-overflow";
@@ -119,6 +119,7 @@ impl Cluster<'_> {
                     "Let the parity of the wait for {there} change with each phase: in a ring, where the stage begins at 0 again, there alone, \
                      and on from one tile to the next."
                 );
+                self.findings.overflow_by_parity |= passed.phase.is_some();
             }
             (None, Some(twin), _) => {
                 let there = self.barrier_name(twin as u32);

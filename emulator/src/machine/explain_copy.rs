@@ -2,7 +2,7 @@
 
 use super::cluster::Cluster;
 use super::explain_bytes::ANNOUNCE;
-use super::findings::AGAIN;
+use super::follows::AGAIN;
 use super::mbarrier::sum;
 use super::state::{ActorKind, Race};
 use super::tma::Copy;

@@ -3,7 +3,7 @@
 
 use super::cluster::Cluster;
 use super::drafts::Draft;
-use super::findings::AGAIN;
+use super::follows::AGAIN;
 use super::names::counted;
 use super::state::{ActorKind, Commit, Heard, Race};
 use super::warp::Passed;

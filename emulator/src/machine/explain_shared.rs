@@ -86,6 +86,9 @@ impl Cluster<'_> {
         }
         if is_mma(second) || is_mma(first) {
             let (mma, store) = if is_mma(second) { (second, first) } else { (first, second) };
+            if let Some(draft) = self.explain_stage(race, mma, store, &name) {
+                return draft;
+            }
             if is_mma(second) && !race.late || race.unwritten {
                 let overrun = match race.memory {
                     RaceMemory::Shared(cta) => self.cure_of_an_overrun(cta, race.conflict.byte, mma.site),

@@ -230,14 +230,20 @@ impl Cluster<'_> {
             self.label(mma.site, "the tensor core writes it here"),
             self.label(load.site, "read here; its completion is not ordered before the MMA"),
         ];
-        labels.extend(self.tells_too_early(mma, load));
+        let (again, help) = self.waits_for_readers_again(mma, load).unzip();
+        match again {
+            Some(wait) => labels.push(wait),
+            None => labels.extend(self.tells_too_early(mma, load)),
+        }
         Draft::of(race, name)(
             "accumulator-overwritten",
             format!("the {} overwrites {{}} while {} may still be reading it", self.tensor_work(mma), self.who(load)),
             labels,
             "An MMA is not ordered after a tcgen05.ld: the load must be complete (tcgen05.wait::ld) and its thread \
              must then have synchronised with the MMA's (PTX ISA 9.7.16.6.4.4).",
-            "After tcgen05.wait::ld, arrive at a barrier that the MMA's thread waits on.".into(),
+            help.unwrap_or_else(|| {
+                "After tcgen05.wait::ld, arrive at a barrier that the MMA's thread waits on.".into()
+            }),
         )
     }
 

@@ -1,6 +1,7 @@
 //! Collects what is wrong: one diagnostic for each root cause, with a count.
 
-use super::statements::{Does, Statements};
+use super::follows::{FOLLOWS, Follows, TOO_EARLY, Then, UNDEFINED, has_line, is_at};
+use super::statements::Statements;
 use crate::diagnostic::{Diagnostic, Label, Place, Severity, join_labels};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -11,42 +12,6 @@ pub type Line = (Option<String>, u32);
 /// What makes two diagnostics the same root cause: code and severity, and the line of the primary place.
 pub type Key = (&'static str, Severity, Line);
 
-/// What becomes of a diagnostic that follows from another one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Then {
-    /// It is not told.
-    Dropped,
-    /// It stands behind all that follow from nothing.
-    Behind,
-}
-
-/// A diagnostic of one of the first codes follows from a finding of one of the others (none: of any other), if the two belong together.
-struct Follows(&'static [&'static str], &'static [&'static str], Belongs, Then);
-
-/// Whether the one belongs to the other.
-type Belongs = fn(&Diagnostic, &Diagnostic, &Statements) -> bool;
-
-/// Waits that do not wait, phases that are mixed up, runs that do not come to their end: they keep a product from being read in time.
-const LEAVES_UNREAD: &[&str] = &[
-    "accumulator-overwritten",
-    "aligned-lanes-missing",
-    "can-hang",
-    "early-arrival",
-    "hang",
-    "instruction-budget",
-    "issued-by-many-lanes",
-    "mbarrier-init-unordered",
-    "mbarrier-overflow",
-    "mbarrier-split",
-    "missing-wait-ld",
-    "mma-not-awaited",
-    "mma-not-committed",
-    "phase-completed-early",
-    "phase-overtaken",
-    "race-tensor",
-    "wrong-phase",
-];
-
 /// What names an mbarrier in its title: what is said of another one (the next stage of a ring, at the same line) would be false of it.
 const OF_ONE_MBARRIER: &[&str] = &["mbarrier-init-unordered", "phase-completed-early"];
 
@@ -56,155 +21,8 @@ const OF_AN_ARRIVAL: &[&str] = &["early-arrival", "mbarrier-split", "phase-overt
 /// Places that a finding about several mbarriers names, but for those of the last one.
 const MOST_USES: usize = 6;
 
-/// Operands that are read otherwise than they were loaded, or when they are not there.
-const READ_OTHERWISE: &[&str] =
-    &["box-mismatch", "depth-mismatch", "operand-not-ready", "operand-overwritten", "race-shared", "swizzle-mismatch"];
-
-/// What is said of a wait that passes on a phase of which its warp has known.
-pub const AGAIN: &str = " a second time";
-
-/// Somebody reads tensor memory too early.
-const READS_EARLY: &[&str] = &["mma-not-awaited", "mma-not-committed", "wrong-phase", "early-arrival"];
-
-const UNDEFINED: &[&str] = &["undefined-value-stored", "undefined-operand"];
-
-const TOO_EARLY: &str = "phase-completed-early";
-
-/// What follows from what.
-const FOLLOWS: &[Follows] = &[
-    // What keeps a phase from being seen says more than that it is overtaken: that stages are released before the MMAs of a warpgroup have
-    // read them, or that something arrives at the same mbarrier too early.
-    Follows(
-        &["phase-overtaken"],
-        &["hang", "issued-by-many-lanes", "wrong-phase", "mbarrier-overflow", "mbarrier-split"],
-        anywhere,
-        Then::Dropped,
-    ),
-    Follows(&["phase-overtaken"], &["operand-overwritten"], of_wgmma, Then::Dropped),
-    Follows(&["phase-overtaken", "mbarrier-overflow"], &["wait-result-unread"], anywhere, Then::Dropped),
-    // Others hear by a barrier of who has not waited.
-    Follows(&["mma-not-awaited"], &["wait-result-unread"], shares_a_line, Then::Dropped),
-    // A note of the wait that a hang or an arrival too many is told by.
-    Follows(&["wait-result-unread"], &["hang", "mbarrier-overflow"], has_its_place, Then::Dropped),
-    Follows(&["phase-overtaken"], &["early-arrival"], shares_a_line, Then::Dropped),
-    // What reads the bytes of a box, but otherwise than they lie there, or at the wrong time, leaves out others.
-    Follows(&["loaded-never-read"], READ_OTHERWISE, shares_a_line, Then::Dropped),
-    Follows(&["loaded-never-read"], &["operand-overlap"], anywhere, Then::Dropped),
-    // Who reads too early, or another phase, has not read what he should have.
-    Follows(&["product-overwritten"], LEAVES_UNREAD, anywhere, Then::Dropped),
-    Follows(&["product-overwritten"], &[], shares_a_line, Then::Dropped),
-    // The other finding says where the value comes from, or may explain it.
-    Follows(&["undefined-value-stored"], &[], has_its_place, Then::Dropped),
-    Follows(UNDEFINED, &[], has_its_place, Then::Behind),
-    Follows(UNDEFINED, READS_EARLY, is_placed, Then::Behind),
-    // Who is told too early that a stage is there, or free, arrives too often in turn; so does who fills it too early.
-    Follows(&["mbarrier-overflow"], &["operand-not-ready"], anywhere, Then::Behind),
-    Follows(&["mbarrier-overflow"], &["operand-overwritten"], names_no_wait, Then::Behind),
-    // What is multiplied before its bytes are there: a phase has not waited for all of them.
-    Follows(UNDEFINED, &[TOO_EARLY], is_multiplied, Then::Dropped),
-    Follows(&["operand-not-ready", "race-shared"], &["phase-completed-early"], names_its_copy, Then::Dropped),
-    // Who reads a product that it has not waited for hands its columns back too early: phases go by that nobody has seen.
-    Follows(&["hang"], &["mma-not-awaited"], arrives_behind, Then::Behind),
-    // What a warp stores behind a load of a product that it has not waited for.
-    Follows(
-        &["race-shared", "operand-not-ready", "operand-overwritten"],
-        &["mma-not-awaited"],
-        stores_behind,
-        Then::Behind,
-    ),
-    // A phase that is too early leaves bytes to the next ones: those are told by their copies, where what was announced is no longer known.
-    Follows(&[TOO_EARLY], &[TOO_EARLY], names_copies_alone, Then::Dropped),
-    // A piece of a tile was not written anew where its store races.
-    Follows(&["swizzle-mismatch"], &["race-shared"], has_both_places, Then::Behind),
-    // Who does not wait at the cluster's barrier does not know what was done before it.
-    Follows(&["mbarrier-init-unordered"], &["cluster-barrier"], anywhere, Then::Dropped),
-    // Who takes one phase for the next goes on too early, and says so to others too early, or too often.
-    Follows(&["mbarrier-overflow", "hang", "race-shared"], &["race-shared"], waits_again, Then::Behind),
-    // Warps let each other go on where they do not belong together: some come too late for what they wait for.
-    Follows(&["hang"], &["race-shared"], names_a_barrier, Then::Behind),
-];
-
-fn anywhere(_: &Diagnostic, _: &Diagnostic, _: &Statements) -> bool {
-    true
-}
-
-fn has_line(d: &Diagnostic, label: &Label) -> bool {
-    is_at(d, &label.place)
-}
-
-fn is_at(d: &Diagnostic, place: &Place) -> bool {
-    d.labels.iter().any(|known| known.place.shown() == place.shown())
-}
-
-/// The one names an arrival of threads further down than the load that the other names.
-fn arrives_behind(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
-    let behind = |arrival: &Place| {
-        let mut loads = other.labels.iter().filter(|label| statements.are(&label.place, Does::Reads));
-        loads.any(|load| statements.behind(arrival, &load.place))
-    };
-    one.labels.iter().any(|label| statements.are(&label.place, Does::Arrives) && behind(&label.place))
-}
-
-/// The one is of a store further down than the first place of the other.
-fn stores_behind(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
-    let Some(load) = other.labels.first() else { return false };
-    let behind = |place: &Place| statements.are(place, Does::Stores) && statements.behind(place, &load.place);
-    one.labels.iter().any(|label| behind(&label.place))
-}
-
-fn shares_a_line(one: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
-    one.labels.iter().any(|label| has_line(other, label))
-}
-
-/// The first place of the one is a place of the other.
-fn has_its_place(one: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
-    one.labels.first().is_some_and(|origin| has_line(other, origin))
-}
-
-fn has_both_places(one: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
-    one.labels.iter().take(2).all(|label| has_line(other, label))
-}
-
-fn is_placed(one: &Diagnostic, _: &Diagnostic, _: &Statements) -> bool {
-    !one.labels.is_empty()
-}
-
-/// The one is of what an MMA multiplies.
-fn is_multiplied(one: &Diagnostic, _: &Diagnostic, statements: &Statements) -> bool {
-    let does = |label: &Label, what| statements.are(&label.place, what);
-    one.labels.first().is_some_and(|label| does(label, Does::Multiplies) || does(label, Does::Wgmma))
-}
-
-/// The one is of what a copy brings whose bytes the other lacks.
-fn names_its_copy(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
-    one.labels.iter().any(|label| statements.are(&label.place, Does::Copies) && has_line(other, label))
-}
-
-/// The one begins with a copy, which the other names behind what announces its bytes.
-fn names_copies_alone(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
-    let begins = |d: &Diagnostic| d.labels.first().is_some_and(|label| statements.are(&label.place, Does::Copies));
-    begins(one) && !begins(other) && has_its_place(one, other, statements)
-}
-
-fn of_wgmma(_: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
-    other.labels.iter().any(|label| statements.are(&label.place, Does::Wgmma))
-}
-
-/// The one does not name the wait that has let it come too early.
-fn names_no_wait(one: &Diagnostic, _: &Diagnostic, statements: &Statements) -> bool {
-    !one.labels.iter().any(|label| statements.are(&label.place, Does::Waits))
-}
-
-/// The other says of a CTA barrier who meets there.
-fn names_a_barrier(_: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
-    other.labels.iter().any(|label| statements.are(&label.place, Does::Meets))
-}
-
-/// The other, and not the one, is of a wait that passed on a phase which had let it pass before.
-fn waits_again(one: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
-    let again = |d: &Diagnostic| d.title.contains(AGAIN) || d.labels.iter().any(|label| label.text.contains(AGAIN));
-    again(other) && !again(one)
-}
+/// What a wait leads to that passes twice on one phase, beside an arrival too many.
+const BY_PARITY: &[&str] = &["operand-not-ready", "operand-overwritten", "phase-overtaken", "product-added-twice"];
 
 /// The diagnostics of a run.
 #[derive(Debug, Default)]
@@ -217,6 +35,8 @@ pub struct Findings {
     never_written: HashSet<Line>,
     /// An arrival too many comes from others than those whose MMAs read what has not come.
     pub overflow_first: bool,
+    /// An arrival too many comes from a wait that let its warp pass twice on one phase: what is read or freed too early comes from that as well.
+    pub overflow_by_parity: bool,
     /// Waits for the bulk groups of threads that have none so far: the warp, and where.
     pub bulk_waits_for_none: BTreeSet<(usize, u32)>,
     /// The run hangs at an mbarrier to whose phase an earlier one has left bytes: the statements that bring bytes there.
@@ -279,6 +99,7 @@ impl Findings {
         self.in_accumulator.extend(other.in_accumulator.drain());
         self.never_written.extend(other.never_written.drain());
         self.overflow_first |= other.overflow_first;
+        self.overflow_by_parity |= other.overflow_by_parity;
         self.hangs_by_late_bytes.append(&mut other.hangs_by_late_bytes);
         self.arrives_astray = self.arrives_astray.take().or(other.arrives_astray.take());
         other.list.into_iter().for_each(|diagnostic| self.add(diagnostic));
@@ -447,6 +268,9 @@ impl Findings {
         let put = |label: &Label| self.in_accumulator.contains(&line(&label.place));
         self.list.retain(|d| d.code != "scale-factors-apart" || !d.labels.iter().any(put));
         self.drop_what_follows(statements);
+        if self.overflow_by_parity && self.list.iter().any(|d| d.code == "mbarrier-overflow") {
+            self.list.retain(|d| d.severity == Severity::Error || !BY_PARITY.contains(&d.code));
+        }
         // A phase is overtaken where something is not waited for: what that does to data says more.
         let behind = |d: &Diagnostic| {
             FOLLOWS.iter().filter(|row| row.3 == Then::Behind).any(|row| self.follows(d, row, statements))

@@ -170,6 +170,9 @@ impl Cluster<'_> {
             d.labels = vec![wait];
             if too_few {
                 d.labels.insert(0, init);
+            } else if let Some((other, help)) = self.runs_past_its_stages(root.warp, root.site, barrier) {
+                d.labels.push(other);
+                d.help = help;
             }
             for (site, _) in by_site(&b.previous).into_iter().take(2) {
                 d.labels.push(self.label(site, format!("the last arrival (phase {}) came from here", b.phase - 1)));

@@ -97,6 +97,18 @@ impl Issued {
         self.recent.iter().rev().find(|m| m.lies_in(cta, halves, column, columns))
     }
 
+    /// The one of a CTA whose accumulator ends nearest in front of a column.
+    pub fn ends_before(&self, cta: usize, halves: Halves, column: u32) -> Option<&Recent> {
+        let end = |m: &&Recent| m.d.0 + m.columns;
+        let lies = |m: &&Recent| (m.ctas.0..m.ctas.0 + m.ctas.1).contains(&cta) && m.shares(halves);
+        self.recent.iter().filter(|m| lies(m) && end(m) <= column).max_by_key(end)
+    }
+
+    /// The last one of a statement.
+    pub fn by(&self, site: u32) -> Option<&Recent> {
+        self.recent.iter().rev().find(|m| m.stamp.site == site)
+    }
+
     /// Somebody reads these columns of a CTA.
     pub fn accumulators_read(&mut self, cta: usize, halves: Halves, column: u32, columns: u32) {
         self.recent.iter_mut().filter(|m| m.lies_in(cta, halves, column, columns)).for_each(|m| m.read = true);

@@ -1,8 +1,11 @@
 //! How the tiles in shared memory are laid out: which tensor copy loaded them, by which swizzle, and who reads them by another.
 
+use super::boxes::Laid;
 use super::cluster::Cluster;
+use super::narrow::Taken;
 use super::slices::{NeverRead, Tile, Tiles};
 use super::tensor::SharedDescriptor;
+use super::unread::Copies;
 use crate::diagnostic::Severity;
 use crate::order::{BLOCK, GRANULE, Run};
 use crate::tensor_map::Swizzle;
@@ -28,7 +31,7 @@ struct Load {
 }
 
 /// The granules of a KiB that lie between these addresses.
-fn granules(block: u32, start: u32, end: u32) -> u64 {
+pub fn granules(block: u32, start: u32, end: u32) -> u64 {
     let base = block * BLOCK as u32;
     let (first, last) = (start.saturating_sub(base) / 16, end.saturating_sub(base).div_ceil(16).min(64));
     (u64::MAX << first) & (u64::MAX >> (64 - last.max(1)))
@@ -40,6 +43,8 @@ pub struct Loaded {
     blocks: Vec<Content>,
     versions: u32,
     tiles: Tiles,
+    /// What threads copied.
+    pub copies: Copies,
 }
 
 impl Loaded {
@@ -81,6 +86,7 @@ impl Loaded {
 
     /// Somebody reads these bytes.
     pub fn read(&mut self, start: u32, end: u32) {
+        self.copies.read(start, end);
         let first = start as usize / BLOCK as usize;
         let last = self.blocks.len().min(end.div_ceil(BLOCK as u32) as usize);
         let blocks = self.blocks.get_mut(first..last).unwrap_or_default();
@@ -91,10 +97,30 @@ impl Loaded {
 
     /// An MMA reads these granules.
     pub fn read_granules(&mut self, runs: impl Iterator<Item = Run>) {
-        for Run { block, blocks, granules } in runs {
+        for run in runs {
+            self.copies.read_granules(run);
+            let Run { block, blocks, granules } = run;
             let last = self.blocks.len().min((block + blocks) as usize);
             let blocks = self.blocks.get_mut(block as usize..last).unwrap_or_default();
             blocks.iter_mut().for_each(|content| content.unread &= !granules);
+        }
+    }
+
+    /// The boxes that lie somewhere, in no order.
+    pub fn tiles(&self) -> impl Iterator<Item = &Tile> {
+        let mut known: Vec<u32> = self.blocks.iter().filter_map(|block| Some(block.load?.tile)).collect();
+        known.dedup();
+        known.into_iter().filter_map(|n| self.tiles.get(n))
+    }
+
+    /// An MMA takes rows of the box that lies at its operand's address, from the first on.
+    pub fn taken(&mut self, laid: &Laid) {
+        let block = self.blocks.get(laid.d.start as usize / BLOCK as usize);
+        let Some(load) = block.and_then(|content| content.load) else { return };
+        if let Some(tile) =
+            self.tiles.get_mut(load.tile).filter(|tile| laid.d.start.saturating_sub(tile.start) < tile.pitch)
+        {
+            tile.taken = Some(Taken::of(laid));
         }
     }
 
@@ -142,9 +168,12 @@ impl Loaded {
 pub struct Product {
     cta: usize,
     column: u32,
-    operands: [(SharedDescriptor, u32); 2],
+    operands: [(SharedDescriptor, Brought); 2],
     site: u32,
 }
+
+/// What tells what lies in an operand's bytes from what lay there before: the box's version, or where threads copied the first chunk from.
+type Brought = (u32, Option<(usize, u64)>);
 
 /// The last MMAs of a cluster.
 #[derive(Debug, Default)]
@@ -223,10 +252,14 @@ impl Cluster<'_> {
 
     /// An MMA adds the product of these slices to this accumulator: the same was not added before.
     pub fn check_product(&mut self, cta: usize, column: u32, operands: [SharedDescriptor; 2], site: u32) {
-        let operands = operands.map(|d| (d, self.ctas[cta].loaded.version(d.start)));
+        let brought = |d: &SharedDescriptor| match self.ctas[cta].loaded.version(d.start) {
+            0 => (0, self.source(cta, d.swizzled(d.start))),
+            version => (version, None),
+        };
+        let operands = operands.map(|d| (d, brought(&d)));
         let new = Product { cta, column, operands, site };
-        // What threads store there has no version: they may have stored something else in between.
-        let known = operands.iter().all(|operand| operand.1 > 0);
+        // What else threads store there has no version: they may have stored something else in between.
+        let known = operands.iter().all(|(_, (version, from))| *version > 0 || from.is_some());
         let same = |p: &&Product| (p.cta, p.column, p.operands) == (cta, column, operands);
         let before = self.products.0.iter().find(same).map(|p| p.site);
         if let Some(before) = before.filter(|_| known) {

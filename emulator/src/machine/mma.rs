@@ -167,7 +167,8 @@ impl Cluster<'_> {
         let a_shared = if let Source::Shared(a) = a { Some(("A", a, m_each, i.a_mn_major)) } else { None };
         for (which, d, rows, mn_major) in a_shared.into_iter().chain([("B", b, n_each, i.b_mn_major)]) {
             let (footprint, base) = footprint(&d, rows, mn_major);
-            reads.push(self.read_range(site, group[0], which, d.swizzle, &footprint, base)?);
+            let laid = Laid { name: which, d, rows, mn_major, site };
+            reads.push(self.read_range(site, group[0], &laid, &footprint, base)?);
             for &c in group {
                 if !self.options.judges() {
                     continue;
@@ -178,9 +179,9 @@ impl Cluster<'_> {
                 let views = std::mem::take(&mut self.warps[w].views);
                 self.touch_operand(&views, c, &footprint, base, stamp);
                 self.warps[w].views = views;
-                self.check_layout(c, Laid { name: which, d, rows, mn_major, site }, &footprint, base);
+                self.check_layout(c, laid, &footprint, base);
             }
-            self.check_halves(group, Laid { name: which, d, rows, mn_major, site });
+            self.check_halves(group, laid);
         }
         // What tells the accumulator from others.
         let sum = first_lane << 16 | column;
@@ -193,6 +194,7 @@ impl Cluster<'_> {
                 operands: [laid("A", a, m_each, i.a_mn_major), laid("B", b, n_each, i.b_mn_major)],
                 formats: (i.kind == Kind::F16).then_some([i.a, i.b]),
             });
+            self.note_stage(w, group[0], site, [a.start, b.start]);
         }
         match (inputs.accumulate, a) {
             (true, Source::Shared(a)) if self.options.judges() => {

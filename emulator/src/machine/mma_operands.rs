@@ -1,11 +1,13 @@
 //! The descriptors and addresses of an MMA: decoded, and checked against the memories.
 
+use super::boxes::Laid;
 use super::cluster::{Cluster, Stop};
 use super::formats::Format;
 use super::instruction_descriptor::has_sparsity_version;
 use super::matrix_descriptor::BadDescriptor;
 use super::mma::{Inputs, Source};
 use super::tensor::{InstructionDescriptor, Layout, SharedDescriptor, place};
+use super::unshifted;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::order::{BLOCK, Footprint};
 use crate::program::RESERVED_SHARED;
@@ -197,21 +199,25 @@ impl Cluster<'_> {
         &self,
         site: u32,
         cta: usize,
-        which: &str,
-        swizzle: u32,
+        laid: &Laid,
         footprint: &Footprint,
         base: u64,
     ) -> Result<OperandRead, Stop> {
+        let (which, swizzle) = (laid.name, laid.d.swizzle);
         let end = self.ctas[cta].shared.bytes.len() as u32;
         let (low, high) = footprint.bounds();
         let (low, high) = ((base * BLOCK + low) as u32, (base * BLOCK + high) as u32);
         if low < RESERVED_SHARED || high > end {
+            let help = match self.is_unshifted(laid) {
+                true => unshifted::HELP,
+                false => "Check start address (in units of 16 bytes), leading and stride offset.",
+            };
             return Err(Some(Box::new(self.problem(
                 "out-of-bounds",
                 site,
                 format!("the descriptor of {which} covers shared memory from {low:#x} to {high:#x}, the CTA has {RESERVED_SHARED:#x} to {end:#x}"),
                 "A matrix descriptor's tile lies within the CTA's shared memory (PTX ISA 9.7.16.4.1).",
-                "Check start address (in units of 16 bytes), leading and stride offset.".into(),
+                help.into(),
             ))));
         }
         let (offset, end) = (self.dynamic_offset(low), self.dynamic_offset(high));

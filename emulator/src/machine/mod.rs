@@ -9,7 +9,7 @@
 //! | `operand`, `batch`, `product`, `tiles`, `exact`, `simd` | the tensor core's arithmetic: what MMAs read, which are computed together, FP32 in vectors and in tiles, bit for bit, and what the CPU has for it |
 //! | `step` | what each instruction does; `compute` those that only touch registers, `access`, `fill`, `ordering`, `rewrites` and `charge` plain memory, `atomics` and `halves` strong accesses, `sync`, `barrier_cta`, `barrier_cluster`, `mbarrier_places` and `mbarrier_ops` barriers, `register_pool` `setmaxnreg`, `tensor_alloc`, `tensor_ops`, `mma`, `mma_operands` and `commit` `tcgen05`, `wgmma`, `wgmma_descriptor` and `wgmma_work` Hopper's tensor core, `tma`, `tma_places`, `bounding_box`, `copy`, `direct`, `prefetches` and `bulk` the TMA engine |
 //! | `values` | clusters that compute no values |
-//! | `explain`, `drafts`, `explain_shared`, `explain_copy`, `explain_global`, `explain_bytes`, `explain_tensor`, `explain_phase`, `explain_wgmma`, `trap`, `print`, `overtaken`, `promises`, `remote`, `started`, `hang`, `names`, `findings`, `statements` | what is said when something is wrong |
+//! | `explain`, `drafts`, `explain_shared`, `explain_copy`, `explain_global`, `explain_bytes`, `explain_tensor`, `explain_phase`, `explain_wgmma`, `trap`, `print`, `overtaken`, `promises`, `remote`, `started`, `hang`, `names`, `findings`, `follows`, `statements` | what is said when something is wrong |
 
 mod access;
 mod accumulators;
@@ -59,6 +59,7 @@ mod explain_wgmma;
 mod fill;
 mod findings;
 mod finish;
+mod follows;
 mod footprints;
 mod formats;
 mod four_rows;
@@ -97,6 +98,7 @@ mod mma_operands;
 mod mma_touches;
 mod mma_work;
 mod names;
+mod narrow;
 mod on_the_way;
 mod operand;
 mod ordering;
@@ -127,11 +129,13 @@ pub(crate) mod simd;
 mod slices;
 mod spaces;
 mod spare;
+mod stage;
 mod staged;
 mod started;
 mod state;
 mod statements;
 mod step;
+mod stored;
 pub(crate) mod strip;
 mod sync;
 pub(crate) mod tensor;
@@ -146,6 +150,8 @@ mod tma_places;
 mod tracker;
 mod trap;
 mod unheeded;
+mod unread;
+mod unshifted;
 mod values;
 mod warp;
 mod warp_mma;

@@ -3,12 +3,13 @@
 use super::bounding_box::Rows;
 use super::cluster::Cluster;
 use super::depths::Origin;
+use super::narrow::Taken;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::order::{BLOCK, GRANULE};
 use crate::program::op::Op;
 use crate::tensor_map::Swizzle;
 
-const CODE: &str = "loaded-never-read";
+pub const CODE: &str = "loaded-never-read";
 
 /// A box that a tensor copy brought to a CTA.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +28,8 @@ pub struct Tile {
     pub watched: bool,
     /// Of a box of two dimensions, where in its tensor it begins.
     pub origin: Option<Origin>,
+    /// The last MMA that multiplied rows of it, from the first on.
+    pub taken: Option<Taken>,
     /// So many KiB hold something of it still.
     kept: u32,
     /// What was gone before anybody had read it.
@@ -73,6 +76,7 @@ impl Tile {
             rows: if flat { rows.iter().map(|rows| rows.count).sum() } else { 0 },
             watched: whole && rows.iter().all(|rows| rows.dense() && !rows.hangs_over()),
             origin: None,
+            taken: None,
             kept: 0,
             lost: Lost::default(),
             reused: false,
@@ -112,6 +116,10 @@ pub struct Tiles {
 impl Tiles {
     pub fn get(&self, n: u32) -> Option<&Tile> {
         self.list.get(n as usize)
+    }
+
+    pub fn get_mut(&mut self, n: u32) -> Option<&mut Tile> {
+        self.list.get_mut(n as usize)
     }
 
     /// A box comes that lies in so many KiB. Gives its number.
@@ -165,7 +173,7 @@ impl Tiles {
 }
 
 impl Cluster<'_> {
-    /// The cluster has ended: boxes, and slices of boxes, that were loaded and never read.
+    /// The cluster has ended: boxes, and slices of boxes, that were loaded and never read; and what threads copied beside what was multiplied.
     pub fn slices_never_read(&mut self) {
         for cta in 0..self.ctas.len() {
             for never in self.ctas[cta].loaded.never_read() {
@@ -173,6 +181,7 @@ impl Cluster<'_> {
                     if never.tile.unused() { self.box_never_read(never) } else { self.part_never_read(never) };
                 self.findings.add(Diagnostic { severity: Severity::Note, count: never.boxes, ..diagnostic });
             }
+            self.copies_never_read(cta);
         }
     }
 
@@ -199,6 +208,13 @@ impl Cluster<'_> {
             "loaded here; the first row with such bytes is row {row} of the box, and all of them lie between bytes {low} and {high} of \
              their rows"
         );
+        // All rows behind those that an MMA takes.
+        let whole =
+            (low, high) == (0, tile.pitch) && tile.rows.checked_sub(row).map(|rows| rows * tile.pitch) == Some(bytes);
+        if let Some((mma, text, help)) = if whole { self.too_narrow(&tile, row) } else { None } {
+            diagnostic.labels.push(self.label(mma, text));
+            diagnostic.help = help;
+        }
         diagnostic
     }
 

@@ -212,6 +212,16 @@ pub struct CopiesArrival {
 pub struct Origin {
     pub site: u32,
     pub text: String,
+    /// An MMA whose accumulator ends in front of it: what is said of that, and what to try.
+    pub beside: Option<Beside>,
+}
+
+/// An accumulator that lacks what is read beside it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Beside {
+    pub mma: u32,
+    pub text: String,
+    pub help: String,
 }
 
 /// A conflict, explained at the end of the run, when all commits are known.

@@ -1,5 +1,6 @@
 //! `tcgen05.cp`: shared memory to tensor memory, by the tensor core, in line with the MMAs of its thread.
 
+use super::boxes::Laid;
 use super::cluster::{Cluster, Stop};
 use super::formats::unpack;
 use super::issuer::Group;
@@ -134,7 +135,8 @@ impl Cluster<'_> {
         let chunks = (0..rows).flat_map(|row| (0..bytes / 16).map(move |chunk| (row, chunk)));
         let footprint = Footprint::new(chunks.map(|(row, chunk)| inside.chunk(row, 16 * chunk, false).into()));
         let block = u64::from(base) / crate::order::BLOCK;
-        self.read_range(site, group[0], "the source of a tcgen05.cp", source.swizzle, &footprint, block)?;
+        let laid = Laid { name: "the source of a tcgen05.cp", d: source, rows, mn_major: false, site };
+        self.read_range(site, group[0], &laid, &footprint, block)?;
         for &c in group {
             if !self.options.judges() {
                 continue;

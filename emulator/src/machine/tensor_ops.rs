@@ -232,7 +232,10 @@ impl Cluster<'_> {
                         format!("{lanes} of {name} are read here, but nothing has written a defined value to them")
                     }
                 };
-                self.origin(site, text)
+                let beside = self.ends_in_front(c, halves, n);
+                let origin = self.origin(site, text);
+                self.origins[origin as usize].beside = beside;
+                origin
             }
             known => known,
         });

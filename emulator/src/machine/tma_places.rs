@@ -309,7 +309,12 @@ impl Cluster<'_> {
             at.site,
             format!("the shared address {raw:#x} of this {noun}: {what}"),
             rule,
-            "Align the buffer, and check its size.".into(),
+            match align {
+                128 => "Align the buffer, and check its size: a box begins at a multiple of 128 bytes, a tile with the 128-byte swizzle that an MMA reads at one \
+                        of 1024.",
+                _ => "Align the buffer, and check its size.",
+            }
+            .into(),
         ))))
     }
 

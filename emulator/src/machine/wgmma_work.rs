@@ -119,13 +119,14 @@ impl Cluster<'_> {
         let mut reads = Vec::with_capacity(2);
         for (which, d, rows, mn_major) in of_a.into_iter().chain([("B", b, op.n, op.b_mn_major)]) {
             let (footprint, base) = footprint(&d, rows, mn_major);
-            reads.push(self.read_range(site, cta, which, d.swizzle, &footprint, base)?);
+            let laid = Laid { name: which, d, rows, mn_major, site };
+            reads.push(self.read_range(site, cta, &laid, &footprint, base)?);
             if !self.options.judges() {
                 continue;
             }
             unwritten = unwritten.or_else(|| self.ctas[cta].shared.undefined_granule(footprint.runs(base), 16));
             self.touch_operand(&views, cta, &footprint, base, stamp);
-            self.check_layout(cta, Laid { name: which, d, rows, mn_major, site }, &footprint, base);
+            self.check_layout(cta, laid, &footprint, base);
         }
         if let (Some(a), true) = (a, self.options.judges()) {
             let laid = |name, d, rows, mn_major| Laid { name, d, rows, mn_major, site };

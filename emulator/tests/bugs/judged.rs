@@ -266,7 +266,11 @@ fn both_directions_of_a_pair_are_one_finding() {
         384,
     );
     assert_eq!((found.code, count), ("operand-not-ready", 1), "{}", told(std::slice::from_ref(&found)));
-    assert!(found.help.contains("the MMA's address is that of another"), "{}", told(std::slice::from_ref(&found)));
+    assert!(
+        found.help.contains("the addresses of A and B and the commit of a round be of one stage"),
+        "{}",
+        told(std::slice::from_ref(&found))
+    );
 }
 
 /// An MMA that begins its sum anew is told, though a bug that has nothing to do with it is there, too.

@@ -1,0 +1,236 @@
+//! Which findings follow from which others: a cause is told, and what it leads to stands behind it or is left out.
+
+use super::statements::{Does, Statements};
+use crate::diagnostic::{Diagnostic, Label, Place, Severity};
+
+/// What becomes of a diagnostic that follows from another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// It is not told.
+    Dropped,
+    /// It stands behind all that follow from nothing.
+    Behind,
+}
+
+/// A diagnostic of one of the first codes follows from a finding of one of the others (none: of any other), if the two belong together.
+pub struct Follows(pub &'static [&'static str], pub &'static [&'static str], pub Belongs, pub Then);
+
+/// Whether the one belongs to the other.
+pub type Belongs = fn(&Diagnostic, &Diagnostic, &Statements) -> bool;
+
+/// Waits that do not wait, phases that are mixed up, runs that do not come to their end: they keep a product from being read in time.
+const LEAVES_UNREAD: &[&str] = &[
+    "accumulator-overwritten",
+    "aligned-lanes-missing",
+    "can-hang",
+    "early-arrival",
+    "hang",
+    "instruction-budget",
+    "issued-by-many-lanes",
+    "mbarrier-init-unordered",
+    "mbarrier-overflow",
+    "mbarrier-split",
+    "missing-wait-ld",
+    "mma-not-awaited",
+    "mma-not-committed",
+    "phase-completed-early",
+    "phase-overtaken",
+    "race-tensor",
+    "wait-result-unread",
+    "wrong-phase",
+];
+
+/// Operands that are read otherwise than they were loaded, or when they are not there.
+const READ_OTHERWISE: &[&str] =
+    &["box-mismatch", "depth-mismatch", "operand-not-ready", "operand-overwritten", "race-shared", "swizzle-mismatch"];
+
+/// What is told of an MMA whose operand lies elsewhere than it should.
+const READ_ELSEWHERE: &[&str] = &[
+    "box-mismatch",
+    "depth-mismatch",
+    "loaded-never-read",
+    "operand-not-ready",
+    "operand-overlap",
+    "operand-overwritten",
+    "product-added-twice",
+    "race-shared",
+    "swizzle-mismatch",
+    "undefined-operand",
+    "undefined-value-stored",
+];
+
+/// What is said of a wait that passes on a phase of which its warp has known.
+pub const AGAIN: &str = " a second time";
+
+/// Somebody reads tensor memory too early.
+const READS_EARLY: &[&str] = &["mma-not-awaited", "mma-not-committed", "wrong-phase", "early-arrival"];
+
+pub const UNDEFINED: &[&str] = &["undefined-value-stored", "undefined-operand"];
+
+pub const TOO_EARLY: &str = "phase-completed-early";
+
+/// What follows from what.
+pub const FOLLOWS: &[Follows] = &[
+    // What keeps a phase from being seen says more than that it is overtaken: that stages are released before the MMAs of a warpgroup have
+    // read them, or that something arrives at the same mbarrier too early.
+    Follows(
+        &["phase-overtaken"],
+        &["hang", "issued-by-many-lanes", "wrong-phase", "mbarrier-overflow", "mbarrier-split"],
+        anywhere,
+        Then::Dropped,
+    ),
+    Follows(&["phase-overtaken"], &["operand-overwritten"], of_wgmma, Then::Dropped),
+    Follows(&["phase-overtaken", "mbarrier-overflow"], &["wait-result-unread"], anywhere, Then::Dropped),
+    // Others hear by a barrier of who has not waited.
+    Follows(&["mma-not-awaited"], &["wait-result-unread"], shares_a_line, Then::Dropped),
+    // A note of the wait that a hang or an arrival too many is told by.
+    Follows(&["wait-result-unread"], &["hang", "mbarrier-overflow"], has_its_place, Then::Dropped),
+    Follows(&["phase-overtaken"], &["early-arrival"], shares_a_line, Then::Dropped),
+    // What reads the bytes of a box, but otherwise than they lie there, or at the wrong time, leaves out others.
+    Follows(&["loaded-never-read"], READ_OTHERWISE, shares_a_line, Then::Dropped),
+    Follows(&["loaded-never-read"], &["operand-overlap"], anywhere, Then::Dropped),
+    // Rows that an MMA is too narrow for, and what it has not written then.
+    Follows(&["loaded-never-read"], UNDEFINED, is_of_the_same_mma, Then::Dropped),
+    // Where the run has stopped at the address, that says what is wrong with it.
+    Follows(&["matrix-descriptor"], &["out-of-bounds"], is_of_the_same_mma, Then::Dropped),
+    Follows(READ_ELSEWHERE, &["out-of-bounds"], is_of_the_same_mma, Then::Dropped),
+    // Of what is read with another swizzle than it was stored with, nobody asks which bytes elements share.
+    Follows(&["operand-overlap"], &["swizzle-mismatch"], is_a_note_of_the_same_mma, Then::Dropped),
+    // An operand that is read at a wrong address is anything but what was loaded.
+    Follows(READ_ELSEWHERE, &["matrix-descriptor"], is_of_the_same_mma, Then::Dropped),
+    // Who reads too early, or another phase, has not read what he should have.
+    Follows(&["product-overwritten"], LEAVES_UNREAD, anywhere, Then::Dropped),
+    Follows(&["product-overwritten"], &[], shares_a_line, Then::Dropped),
+    // The other finding says where the value comes from, or may explain it.
+    Follows(&["undefined-value-stored"], &[], has_its_place, Then::Dropped),
+    Follows(UNDEFINED, &[], has_its_place, Then::Behind),
+    Follows(UNDEFINED, READS_EARLY, is_placed, Then::Behind),
+    // Who is told too early that a stage is there, or free, arrives too often in turn; so does who fills it too early.
+    Follows(&["mbarrier-overflow"], &["operand-not-ready"], anywhere, Then::Behind),
+    Follows(&["mbarrier-overflow"], &["operand-overwritten"], names_no_wait, Then::Behind),
+    // What is multiplied before its bytes are there: a phase has not waited for all of them.
+    Follows(UNDEFINED, &[TOO_EARLY], is_multiplied, Then::Dropped),
+    Follows(&["operand-not-ready", "race-shared"], &["phase-completed-early"], names_its_copy, Then::Dropped),
+    // Who reads a product that it has not waited for hands its columns back too early: phases go by that nobody has seen.
+    Follows(&["hang"], &["mma-not-awaited"], arrives_behind, Then::Behind),
+    // What a warp stores behind a load of a product that it has not waited for.
+    Follows(
+        &["race-shared", "operand-not-ready", "operand-overwritten"],
+        &["mma-not-awaited"],
+        stores_behind,
+        Then::Behind,
+    ),
+    // A phase that is too early leaves bytes to the next ones: those are told by their copies, where what was announced is no longer known.
+    Follows(&[TOO_EARLY], &[TOO_EARLY], names_copies_alone, Then::Dropped),
+    // A piece of a tile was not written anew where its store races.
+    Follows(&["swizzle-mismatch"], &["race-shared"], has_both_places, Then::Behind),
+    // Who does not wait at the cluster's barrier does not know what was done before it.
+    Follows(&["mbarrier-init-unordered"], &["cluster-barrier"], anywhere, Then::Dropped),
+    // Who reads a product in another phase hands its columns back too early.
+    Follows(&["accumulator-overwritten"], &["wrong-phase"], shares_a_line, Then::Dropped),
+    // Who begins an accumulator that nobody has handed back goes through phases that nobody has seen.
+    Follows(&["phase-overtaken"], &["accumulator-overwritten"], names_such_a_wait, Then::Dropped),
+    // Who takes one phase for the next goes on too early, and says so to others too early, or too often.
+    Follows(&["mbarrier-overflow", "hang", "race-shared"], &["race-shared"], waits_again, Then::Behind),
+    // Warps let each other go on where they do not belong together: some come too late for what they wait for.
+    Follows(&["hang"], &["race-shared"], names_a_barrier, Then::Behind),
+];
+
+fn anywhere(_: &Diagnostic, _: &Diagnostic, _: &Statements) -> bool {
+    true
+}
+
+pub fn has_line(d: &Diagnostic, label: &Label) -> bool {
+    is_at(d, &label.place)
+}
+
+pub fn is_at(d: &Diagnostic, place: &Place) -> bool {
+    d.labels.iter().any(|known| known.place.shown() == place.shown())
+}
+
+/// The one names an arrival of threads further down than the load that the other names.
+fn arrives_behind(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
+    let behind = |arrival: &Place| {
+        let mut loads = other.labels.iter().filter(|label| statements.are(&label.place, Does::Reads));
+        loads.any(|load| statements.behind(arrival, &load.place))
+    };
+    one.labels.iter().any(|label| statements.are(&label.place, Does::Arrives) && behind(&label.place))
+}
+
+/// The one is of a store further down than the first place of the other.
+fn stores_behind(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
+    let Some(load) = other.labels.first() else { return false };
+    let behind = |place: &Place| statements.are(place, Does::Stores) && statements.behind(place, &load.place);
+    one.labels.iter().any(|label| behind(&label.place))
+}
+
+fn shares_a_line(one: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
+    one.labels.iter().any(|label| has_line(other, label))
+}
+
+/// The other is more than a note, and both name one MMA.
+fn is_of_the_same_mma(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
+    let does = |label: &&Label| [Does::Multiplies, Does::Wgmma].iter().any(|what| statements.are(&label.place, *what));
+    let less = one.severity < Severity::Error && other.severity > Severity::Note;
+    less && one.labels.iter().filter(does).any(|label| has_line(other, label))
+}
+
+fn is_a_note_of_the_same_mma(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
+    one.severity == Severity::Note && is_of_the_same_mma(one, other, statements)
+}
+
+/// The first place of the one is a place of the other.
+fn has_its_place(one: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
+    one.labels.first().is_some_and(|origin| has_line(other, origin))
+}
+
+fn has_both_places(one: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
+    one.labels.iter().take(2).all(|label| has_line(other, label))
+}
+
+fn is_placed(one: &Diagnostic, _: &Diagnostic, _: &Statements) -> bool {
+    !one.labels.is_empty()
+}
+
+/// The one is of what an MMA multiplies.
+fn is_multiplied(one: &Diagnostic, _: &Diagnostic, statements: &Statements) -> bool {
+    let does = |label: &Label, what| statements.are(&label.place, what);
+    one.labels.first().is_some_and(|label| does(label, Does::Multiplies) || does(label, Does::Wgmma))
+}
+
+/// The one is of what a copy brings whose bytes the other lacks.
+fn names_its_copy(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
+    one.labels.iter().any(|label| statements.are(&label.place, Does::Copies) && has_line(other, label))
+}
+
+/// The one begins with a copy, which the other names behind what announces its bytes.
+fn names_copies_alone(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
+    let begins = |d: &Diagnostic| d.labels.first().is_some_and(|label| statements.are(&label.place, Does::Copies));
+    begins(one) && !begins(other) && has_its_place(one, other, statements)
+}
+
+fn of_wgmma(_: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
+    other.labels.iter().any(|label| statements.are(&label.place, Does::Wgmma))
+}
+
+/// The one does not name the wait that has let it come too early.
+fn names_no_wait(one: &Diagnostic, _: &Diagnostic, statements: &Statements) -> bool {
+    !one.labels.iter().any(|label| statements.are(&label.place, Does::Waits))
+}
+
+/// The other says of a CTA barrier who meets there.
+fn names_a_barrier(_: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
+    other.labels.iter().any(|label| statements.are(&label.place, Does::Meets))
+}
+
+/// The other, and not the one, is of a wait that passed on a phase which had let it pass before.
+fn waits_again(one: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
+    let again = |d: &Diagnostic| d.title.contains(AGAIN) || d.labels.iter().any(|label| label.text.contains(AGAIN));
+    again(other) && !again(one)
+}
+
+/// A label of the other is a wait that passed on a phase which had let it pass before.
+fn names_such_a_wait(_: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
+    let again = |label: &Label| label.text.contains(AGAIN) && statements.are(&label.place, Does::Waits);
+    other.labels.iter().any(again)
+}

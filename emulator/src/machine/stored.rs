@@ -1,0 +1,180 @@
+//! How threads laid out a tile that they copied from rows of a buffer, and what is wrong where an MMA reads it otherwise.
+
+use super::boxes::Laid;
+use super::cluster::Cluster;
+use super::copied::CHUNK;
+use super::tensor::SharedDescriptor;
+use crate::diagnostic::{Diagnostic, Severity};
+
+/// Lines of 128 bytes after which every pattern begins anew.
+const LINES: u32 = 8;
+const LINE: u32 = 128;
+/// So many chunks of those must be known, and agree.
+const ENOUGH: usize = 16;
+
+/// How chunks lie in rows of a tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stored {
+    /// Bytes of the rows, and of the swizzle's pattern.
+    width: u32,
+    /// The swizzle permutes the chunks; else they lie in the order of the buffer.
+    permuted: bool,
+    /// The pattern begins so many lines behind where it would by address.
+    shift: u32,
+}
+
+impl Stored {
+    /// A chunk of a tile: where in the tile, without the swizzle, the bytes belong that lie at an address.
+    fn place(self, address: u32) -> u32 {
+        if !self.permuted {
+            return address;
+        }
+        let from = self.shift * LINE;
+        let d = SharedDescriptor { swizzle: self.width, ..SharedDescriptor::default() };
+        d.swizzled(address.wrapping_sub(from)).wrapping_add(from)
+    }
+
+    /// All that are told apart. First what the descriptor asks for.
+    fn all(d: &SharedDescriptor) -> impl Iterator<Item = Stored> {
+        let width = d.swizzle;
+        let by_address = |width| Stored { width, permuted: true, shift: 0 };
+        let shifted = (1..width / 16).map(move |shift| Stored { shift, ..by_address(width) });
+        let others = [128, 64, 32].into_iter().filter(move |&w| w != width).map(by_address);
+        let plain = [128, 64, 32].map(|width| Stored { width, permuted: false, shift: 0 });
+        let own = (width != 0).then(|| by_address(width));
+        own.into_iter().chain(shifted).chain(others).chain(plain)
+    }
+}
+
+impl Cluster<'_> {
+    /// How threads laid out the tile that lies at an address, if all that is known of the first lines there agrees with one way alone.
+    fn stored(&self, cta: usize, d: &SharedDescriptor) -> Option<Stored> {
+        let from = d.start - d.start % LINE;
+        let chunks = (from..from + LINES * LINE).step_by(CHUNK);
+        let known: Vec<(u32, usize, u64)> =
+            chunks.filter_map(|at| self.source(cta, at).map(|(buffer, offset)| (at, buffer, offset))).collect();
+        let &(_, buffer, _) = known.first().filter(|_| known.len() >= ENOUGH)?;
+        let pitch = self.launch.buffers[buffer].row_bytes.map(i64::from).filter(|pitch| *pitch > 0)?;
+        let agrees = |stored: &Stored| {
+            let begin = |&(at, _, offset): &(u32, usize, u64)| {
+                let place = stored.place(at);
+                offset as i64 - i64::from(place / stored.width) * pitch - i64::from(place % stored.width)
+            };
+            known.iter().all(|chunk| chunk.1 == buffer && begin(chunk) == begin(&known[0]))
+        };
+        Stored::all(d).find(agrees)
+    }
+
+    /// An operand has lines that begin at different places of their rows, as `apart` says: why that is, as far as can be told by how threads
+    /// stored the tile. `line`: where one of the lines begins, and what is said of its store.
+    pub fn explain_stored(&self, cta: usize, laid: &Laid, apart: String, line: (u32, String)) -> Diagnostic {
+        const RULE: &str = "Threads store a tile as the MMA's descriptor reads it: a swizzle permutes the 16-byte chunks by bits of their addresses, and \
+             only the same one finds them again (PTX ISA 5.5.7, swizzling modes; 9.7.16.4.1, matrix descriptor).";
+        let &Laid { name, d, site, mn_major, .. } = laid;
+        let stored = if mn_major { None } else { self.stored(cta, &d) };
+        let read = match d.swizzle {
+            0 => "read here as a tile without a swizzle".to_string(),
+            swizzle => format!("read here as a tile with the {swizzle}-byte swizzle"),
+        };
+        let writer = self.ctas[cta].shared_shadow.writer(line.0.into());
+        let writer = writer.map(|writer| self.label(writer.site, line.1));
+        let finding = |title: String, rule: &str, help: String| {
+            let mut diagnostic = self.problem("swizzle-mismatch", site, title, rule, help);
+            diagnostic.severity = Severity::Finding;
+            diagnostic.labels[0].text = read.clone();
+            diagnostic
+        };
+        match stored {
+            // The stores are what the descriptor asks for, but for where the tile begins.
+            Some(Stored { width, permuted: true, shift }) if shift > 0 => {
+                let (pattern, line) = (LINES * width, (d.start - d.start % LINE) / LINE);
+                let begins = (line - (line + LINES - shift) % (width / 16)) * LINE;
+                let rule = format!(
+                    "The swizzle goes by bits of the address: with a base offset of 0, the pattern of {width}-byte swizzling begins at a multiple of \
+                     {pattern} bytes (PTX ISA 9.7.16.4.1, matrix descriptor; 5.5.7, swizzling modes)."
+                );
+                let mut diagnostic = finding(
+                    format!(
+                        "the {width}-byte swizzle of a tile begins at {begins:#x}, which is no multiple of {pattern}"
+                    ),
+                    &rule,
+                    format!(
+                        "Let the tile begin at a multiple of {pattern} bytes: .align {pattern} for a variable; in dynamic shared memory, round its \
+                         address up."
+                    ),
+                );
+                diagnostic.labels[0].text =
+                    format!("{name} is {read}; {} begins at {begins:#x}", self.shared_name(begins));
+                diagnostic.labels.extend(writer);
+                diagnostic
+            }
+            // The descriptor promises another one.
+            Some(Stored { width, permuted: true, .. }) if width != d.swizzle => {
+                let code = match width {
+                    128 => 2,
+                    64 => 4,
+                    _ => 6,
+                };
+                let has = match d.swizzle {
+                    0 => "none".to_string(),
+                    swizzle => format!("the {swizzle}-byte swizzle"),
+                };
+                let mut diagnostic = finding(
+                    format!(
+                        "the MMA's operand {name} was stored with the {width}-byte swizzle, and its descriptor promises {has}"
+                    ),
+                    RULE,
+                    format!(
+                        "Set bits 61 to 63 of the descriptor to {code}, the {width}-byte swizzle, and its stride offset to {} bytes.",
+                        8 * width
+                    ),
+                );
+                diagnostic.labels.extend(writer);
+                diagnostic
+            }
+            Some(Stored { permuted: true, .. }) => {
+                let mut diagnostic = finding(
+                    apart,
+                    RULE,
+                    format!(
+                        "The rows are stored with the swizzle that the descriptor has: check where it begins, and its stride offset (bits 32 to 45), {} \
+                         bytes for rows that lie one behind the other.",
+                        8 * d.swizzle
+                    ),
+                );
+                diagnostic.labels.extend(writer);
+                diagnostic
+            }
+            other => {
+                let plain = other.is_some_and(|stored| stored.width == d.swizzle);
+                let span = if d.swizzle == 0 { LINE } else { d.swizzle };
+                let title = match plain {
+                    true => format!(
+                        "the MMA's operand {name} was stored without the {span}-byte swizzle that its descriptor promises"
+                    ),
+                    false => apart,
+                };
+                let help = match d.swizzle {
+                    0 => "Without a swizzle, store eight rows of 16 bytes one behind the other, and the next 16 bytes of those rows as far on as the \
+                          leading offset says; or store with a swizzle, and name it in bits 61 to 63 of the descriptor."
+                        .to_string(),
+                    128 => "Store chunk c of row r of a tile with the 128-byte swizzle at chunk c xor (r mod 8), and set bits 61 to 63 of the \
+                            descriptor to 2."
+                        .into(),
+                    64 => "Store chunk c of row r of a tile with the 64-byte swizzle at chunk c xor (r / 2 mod 4), and set bits 61 to 63 of the \
+                           descriptor to 4."
+                        .into(),
+                    _ => "Store chunk c of row r of a tile with the 32-byte swizzle at chunk c xor (r / 4 mod 2), and set bits 61 to 63 of the \
+                          descriptor to 6."
+                        .into(),
+                };
+                let mut diagnostic = finding(title, RULE, help);
+                // Who stores goes by the descriptor more often than the other way round.
+                if let Some(writer) = writer {
+                    diagnostic.labels.insert(0, writer);
+                }
+                diagnostic
+            }
+        }
+    }
+}

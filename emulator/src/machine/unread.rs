@@ -1,0 +1,162 @@
+//! Chunks that threads copied from rows of a buffer into rows of a tile which MMAs read, and that nobody reads: a part of the depth is left out.
+
+use super::boxes::Laid;
+use super::cluster::Cluster;
+use super::copied::CHUNK;
+use super::loaded::granules;
+use super::slices::CODE;
+use super::tensor::SharedDescriptor;
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::order::{BLOCK, GRANULE, Run};
+use std::collections::BTreeMap;
+
+/// What became of the granules of a KiB, in the whole run.
+#[derive(Clone, Copy, Debug, Default)]
+struct Fate {
+    /// Threads copied a chunk there.
+    stored: u64,
+    /// Somebody has read it.
+    read: u64,
+    /// An MMA has, as rows of this tile with a swizzle: the descriptor, and the last such MMA.
+    multiplied: u64,
+    by: Option<(SharedDescriptor, u32)>,
+}
+
+/// The shared memory of a CTA, by KiB, as far as threads copy to it.
+#[derive(Debug, Default)]
+pub struct Copies(Vec<Fate>);
+
+/// Of the chunks that one statement stored: those that nobody has read.
+struct Left {
+    at: u32,
+    bytes: u64,
+    /// Between these bytes of their rows they lie.
+    low: u32,
+    high: u32,
+    width: u32,
+    mma: u32,
+}
+
+impl Copies {
+    /// Threads copy a chunk to this address.
+    pub fn stored(&mut self, at: u32) {
+        let n = at as usize / BLOCK as usize;
+        if self.0.len() <= n {
+            self.0.resize(n + 1, Fate::default());
+        }
+        self.0[n].stored |= 1 << (at % BLOCK as u32 / GRANULE as u32);
+    }
+
+    /// Somebody reads these bytes.
+    #[inline]
+    pub fn read(&mut self, start: u32, end: u32) {
+        if self.0.is_empty() {
+            return;
+        }
+        let (first, last) = (start as usize / BLOCK as usize, end.div_ceil(BLOCK as u32) as usize);
+        for (n, fate) in (0u32..).zip(&mut self.0).take(last).skip(first) {
+            fate.read |= granules(n, start, end);
+        }
+    }
+
+    /// The tensor core reads these granules.
+    pub fn read_granules(&mut self, run: Run) {
+        self.each(run, |fate, granules| fate.read |= granules);
+    }
+
+    /// An MMA multiplies these granules as an operand of this layout.
+    pub fn multiplied(&mut self, runs: impl Iterator<Item = Run>, laid: &Laid) {
+        if laid.d.swizzle == 0 || laid.mn_major || self.0.is_empty() {
+            return;
+        }
+        for run in runs {
+            self.each(run, |fate, granules| {
+                fate.multiplied |= granules;
+                fate.by = Some((laid.d, laid.site));
+            });
+        }
+    }
+
+    fn each(&mut self, Run { block, blocks, granules }: Run, change: impl Fn(&mut Fate, u64)) {
+        let last = self.0.len().min((block + blocks) as usize);
+        let fates = self.0.get_mut(block as usize..last).unwrap_or_default();
+        fates.iter_mut().for_each(|fate| change(fate, granules));
+    }
+
+    /// The granules that threads copied beside those of the same row that MMAs multiplied, and that nobody has read: their addresses, and the
+    /// descriptor and the MMA that read the others.
+    fn left_out(&self) -> impl Iterator<Item = (u32, SharedDescriptor, u32)> {
+        (0u32..).zip(&self.0).flat_map(|(n, fate)| {
+            let never = fate.stored & !fate.read;
+            let by = fate.by.filter(|_| never != 0);
+            by.into_iter().flat_map(move |(d, mma)| {
+                let row = move |granule: u32| {
+                    let few = d.swizzle / GRANULE as u32;
+                    ((1u64 << few) - 1) << (granule - granule % few)
+                };
+                let left = move |granule: &u32| never >> granule & 1 == 1 && fate.multiplied & row(*granule) != 0;
+                (0..64).filter(left).map(move |granule| (n * BLOCK as u32 + granule * GRANULE as u32, d, mma))
+            })
+        })
+    }
+}
+
+impl Cluster<'_> {
+    /// A CTA has ended: what its threads copied to rows that were multiplied, and nobody has read.
+    pub fn copies_never_read(&mut self, cta: usize) {
+        let mut all: BTreeMap<u32, Left> = BTreeMap::new();
+        for (at, d, mma) in self.ctas[cta].loaded.copies.left_out() {
+            // Something else may have been stored there since.
+            let (Some(_), Some(writer)) = (self.source(cta, at), self.ctas[cta].shared_shadow.writer(at.into())) else {
+                continue;
+            };
+            let low = d.swizzled(at) % d.swizzle;
+            let high = low + CHUNK as u32;
+            let left = all.entry(writer.site).or_insert(Left { at, bytes: 0, low, high, width: d.swizzle, mma });
+            left.bytes += CHUNK as u64;
+            (left.low, left.high) = (left.low.min(low), left.high.max(high));
+        }
+        for (site, left) in all {
+            let diagnostic = self.copy_never_read(site, &left);
+            self.findings.add(Diagnostic { severity: Severity::Note, ..diagnostic });
+        }
+    }
+
+    fn copy_never_read(&self, site: u32, left: &Left) -> Diagnostic {
+        let &Left { at, bytes, low, high, width, mma } = left;
+        let name = self.shared_name(at);
+        let mut diagnostic = self.problem(
+            CODE,
+            site,
+            format!("{bytes} bytes that threads copy to {name} are never read"),
+            "An MMA takes 32 bytes of each row of a K-major operand (PTX ISA, tcgen05.mma, wgmma.mma_async). Other bytes of these rows were \
+             read; nothing that was computed depends on these.",
+            "Let the MMAs go over the whole depth of the tile, 32 bytes of its rows each, or copy less.".into(),
+        );
+        diagnostic.labels[0].text =
+            format!("stored here: all of them lie between bytes {low} and {high} of rows of {width} bytes");
+        diagnostic.labels.push(self.label(mma, "this MMA reads other bytes of these rows"));
+        diagnostic
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_beside_multiplied_chunks_is_left_out() {
+        let d = SharedDescriptor { start: 1024, stride: 1024, swizzle: 128, ..Default::default() };
+        let laid = Laid { name: "A", d, rows: 8, mn_major: false, site: 7 };
+        let mut copies = Copies::default();
+        (0..16).for_each(|chunk| copies.stored(1024 + chunk * 16));
+        let left = |copies: &Copies| copies.left_out().map(|left| left.0).collect::<Vec<_>>();
+        assert!(left(&copies).is_empty(), "nothing is multiplied there");
+        let run = Run { block: 1, blocks: 1, granules: 0b0011_1111 };
+        copies.read_granules(run);
+        copies.multiplied(std::iter::once(run), &laid);
+        assert_eq!(left(&copies), [1024 + 6 * 16, 1024 + 7 * 16], "and not of the second row");
+        copies.read(1024 + 6 * 16, 1024 + 6 * 16 + 4);
+        assert_eq!(left(&copies), [1024 + 7 * 16]);
+    }
+}

@@ -1,0 +1,139 @@
+//! Matrix descriptors that hold an address as it is, and not its sixteenth part: the operand is then read from an address sixteen times as high.
+
+use super::boxes::Laid;
+use super::cluster::Cluster;
+use super::copied::CHUNK;
+use super::tensor::SharedDescriptor;
+use crate::diagnostic::{Label, Severity};
+
+/// Operands of statements, as many as are remembered.
+const MOST: usize = 64;
+/// The start address field has so many bits.
+const FIELD: u32 = 1 << 14;
+
+pub const RULE: &str = "Bits 0 to 13 of a matrix descriptor hold the start address divided by 16, bits 4 to 17 of the address (PTX ISA 9.7.16.4.1, matrix \
+                    descriptor).";
+pub const HELP: &str = "Shift the address right by 4 before it goes into the descriptor: (address >> 4) & 0x3fff.";
+
+/// Where the operand of an MMA has begun, all in all.
+#[derive(Debug)]
+pub struct Starts {
+    /// The MMA, and which operand.
+    site: u32,
+    name: String,
+    /// Each time, the field as an address was in the first row of a tile that holds the operand.
+    fits: bool,
+    /// Once the operand did not lie in what it begins in: the field, and what begins at that address. Better where something begins there exactly.
+    astray: Option<(u32, Vec<String>)>,
+    /// Something does.
+    exact: bool,
+}
+
+impl Cluster<'_> {
+    /// An operand with rows along K, moved to another address: whether all of its rows lie in the box, or in what threads copied, in which it
+    /// begins, and whether it begins in the first of them; `None`: nothing is known of what lies there.
+    fn lies(&self, cta: usize, laid: &Laid, start: u32) -> Option<(bool, bool)> {
+        let Laid { d, rows, .. } = *laid;
+        let d = SharedDescriptor { start, ..d };
+        let line = start - start % d.swizzle;
+        if let Some(tile) = self.ctas[cta].loaded.tile(line) {
+            if tile.swizzle != d.mode() || tile.rows == 0 || tile.pitch != d.swizzle {
+                return None;
+            }
+            let row = line.saturating_sub(tile.start) / d.swizzle;
+            return Some((row == 0 || row + rows <= tile.rows, row == 0 && rows <= tile.rows));
+        }
+        let source = |row: u32| self.source(cta, d.chunk(row, 0, false));
+        let (first, last) = (source(0)?, source(rows - 1)?);
+        let width = self.launch.buffers[first.0].row_bytes.map(u64::from)?;
+        let whole = last == (first.0, first.1 + u64::from(rows - 1) * width);
+        let before = start.checked_sub(d.swizzle).map(|start| SharedDescriptor { start, ..d }.chunk(0, 0, false));
+        let before = before.and_then(|at| self.source(cta, at));
+        Some((whole, whole && before.is_none_or(|(buffer, at)| (buffer, at + width) != first)))
+    }
+
+    /// What begins where the start address field of a descriptor would point, were it an address. Of that, it has the lowest bits only.
+    fn begins_at_field(&self, cta: usize, laid: &Laid) -> Vec<String> {
+        if laid.mn_major || laid.d.swizzle == 0 {
+            return vec![];
+        }
+        // It may have gone on along K since, by sixteenths of bytes.
+        let field = laid.d.start / 16 % FIELD;
+        let (field, end) = (field - field % CHUNK as u32, self.ctas[cta].shared.bytes.len() as u32);
+        let mut names: Vec<String> = (field..end)
+            .step_by(FIELD as usize)
+            .filter(|&at| self.lies(cta, laid, at).is_some_and(|(_, begins)| begins))
+            .map(|at| self.shared_name(at - at % laid.d.swizzle))
+            .collect();
+        names.dedup();
+        names.truncate(2);
+        names
+    }
+
+    /// An MMA reads an operand: does it lie where it seems to be meant to?
+    pub fn note_start(&mut self, cta: usize, laid: &Laid) {
+        let Laid { name, d, mn_major, site, .. } = *laid;
+        if mn_major || d.swizzle == 0 {
+            return;
+        }
+        let known = self.starts.iter().position(|starts| starts.site == site && starts.name == name);
+        if known.is_some_and(|n| !self.starts[n].fits) || known.is_none() && self.starts.len() == MOST {
+            return;
+        }
+        let names = self.begins_at_field(cta, laid);
+        let astray = self.lies(cta, laid, d.start).is_some_and(|(whole, _)| !whole);
+        let n = known.unwrap_or_else(|| {
+            self.starts.push(Starts { site, name: name.into(), fits: true, astray: None, exact: false });
+            self.starts.len() - 1
+        });
+        let starts = &mut self.starts[n];
+        starts.fits &= !names.is_empty();
+        let exact = (d.start / 16).is_multiple_of(d.swizzle);
+        if astray && (starts.astray.is_none() || exact && !starts.exact) {
+            (starts.astray, starts.exact) = (Some((d.start / 16, names)), exact);
+        }
+    }
+
+    /// Whether an operand of an MMA was never where it should be so far, and would have been if its descriptor held a sixteenth.
+    pub fn is_unshifted(&self, laid: &Laid) -> bool {
+        let is_it = |starts: &&Starts| starts.site == laid.site && starts.name == laid.name;
+        self.starts.iter().find(is_it).is_some_and(|starts| starts.fits && starts.exact)
+    }
+
+    /// The run has ended: operands that were never where they should be, and would be if their descriptors held a sixteenth.
+    pub fn tell_unshifted(&mut self) {
+        let all = std::mem::take(&mut self.starts);
+        let told: Vec<_> = all
+            .iter()
+            .filter(|starts| starts.fits)
+            .filter_map(|starts| Some((starts, starts.astray.as_ref()?)))
+            .collect();
+        let Some(&(first, (field, _))) = told.iter().find(|(starts, _)| starts.exact) else { return };
+        let holds = match told.iter().any(|(starts, _)| starts.name != first.name) {
+            true => "descriptors of A and B hold".to_string(),
+            false => format!("descriptor of {} holds", first.name),
+        };
+        let title = format!("the matrix {holds} an address as it is, {field:#x}, and not its sixteenth part");
+        let mut diagnostic = self.problem("matrix-descriptor", first.site, title, RULE, HELP.into());
+        diagnostic.severity = Severity::Finding;
+        diagnostic.labels.clear();
+        for (starts, (field, names)) in told {
+            let text = format!(
+                "{} is read from {field:#x} × 16 = {:#x} on, in {}; the lowest 14 bits of the address of {} are {field:#x}",
+                starts.name,
+                field * 16,
+                self.shared_name(field * 16),
+                names.join(" or "),
+            );
+            let label = self.label(starts.site, text);
+            // Four slices, of one line or of one each, are said once.
+            let said = |known: &Label| {
+                known.place.shown() == label.place.shown() && known.text.split(' ').next() == Some(&starts.name)
+            };
+            if !diagnostic.labels.iter().any(said) {
+                diagnostic.labels.push(label);
+            }
+        }
+        self.findings.add(diagnostic);
+    }
+}

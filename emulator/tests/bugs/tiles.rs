@@ -1,0 +1,304 @@
+//! Tiles that are stored, described or multiplied otherwise than they should be: what a newcomer to descriptors gets wrong. Each has one cause, and
+//! one finding that names it.
+
+use super::case::{Base, Case, Expect, Result, case, edited, run, says, told};
+use super::common;
+use Base::{OneTile, Ring, Small};
+use Expect::{Finds, Notes};
+use emulator::{Diagnostic, Launch};
+
+const MMA: &str = "tcgen05.mma.cta_group::1";
+const NEWCOMER: (&str, &str) = ("of a newcomer", "not run on a GPU");
+
+const A_STAYS: &[(&str, &str)] = &[("    add.s64 %rd3, %rd3, 2;\n", "")];
+const B_BY_HALVES: &[(&str, &str)] = &[("add.s64 %rd4, %rd4, 2;", "add.s64 %rd4, %rd4, 1;")];
+const BOTH_STAY: &[(&str, &str)] = &[("    add.s64 %rd3, %rd3, 2;\n    add.s64 %rd4, %rd4, 2;\n", "")];
+const THREE_SLICES: &[(&str, &str)] = &[("setp.lt.u32 %p4, %r21, 4;", "setp.lt.u32 %p4, %r21, 3;")];
+const A_UNSHIFTED: &[(&str, &str)] = &[("    shr.u32 %r19, %r19, 4;\n", "")];
+const B_UNSHIFTED: &[(&str, &str)] = &[("    shr.u32 %r20, %r20, 4;\n", "")];
+const UNSHIFTED: &[(&str, &str)] = &[A_UNSHIFTED[0], B_UNSHIFTED[0]];
+const RING_UNSHIFTED: &[(&str, &str)] = &[("@address", "and.b32 %r17, %r16, 0x3fff;")];
+const N_64: &[(&str, &str)] = &[("0x08200010", "0x08100010")];
+const M_64: &[(&str, &str)] = &[("0x08200010", "0x04200010")];
+const RING_N_32: &[(&str, &str)] = &[("0x08100010", "0x08080010")];
+const NARROW: &[(&str, &str)] =
+    &[RING_N_32[0], ("    add.u32 %r30, %r23, %r29;", "    and.b32 %r30, %r29, 31;\n    add.u32 %r30, %r30, %r23;")];
+const ALIGNED_TO_128: &[(&str, &str)] = &[
+    (
+        ".shared .align 1024 .b8 tile_a[16384];",
+        ".shared .align 128 .b8 pad[128];\n    .shared .align 128 .b8 tile_a[16384];",
+    ),
+    (".shared .align 1024 .b8 tile_b[16384];", ".shared .align 128 .b8 tile_b[16384];"),
+];
+const NO_SWIZZLE_PROMISED: &[(&str, &str)] = &[
+    ("or.b64 %rd3, %rd3, 0x4000404000000000;", "or.b64 %rd3, %rd3, 0x0000404000000000;"),
+    ("or.b64 %rd4, %rd4, 0x4000404000000000;", "or.b64 %rd4, %rd4, 0x0000404000000000;"),
+];
+const NOT_SWIZZLED: &[(&str, &str)] = &[("xor.b32 %r6, %r4, %r5;", "mov.b32 %r6, %r5;")];
+/// A stage of the ring has 24576 bytes.
+const A_OF_STAGE_0: &[(&str, &str)] = &[(
+    "@descriptor_b",
+    "{}\n    mul.lo.u32 %r50, %r11, 1536;\n    cvt.u64.u32 %rd9, %r50;\n    sub.s64 %rd2, %rd2, %rd9;",
+)];
+/// Thread 0 fills two stages and waits until both are free; thread 32 waits for them in turn, and says that they are. Barriers: full, full, free.
+const TWO_STAGES: &str = "\
+setp.eq.u32 %p1, %r0, 32;
+@!%p0 bra MADE;
+mbarrier.init.shared::cta.b64 [tile], 1;
+mbarrier.init.shared::cta.b64 [tile+8], 1;
+mbarrier.init.shared::cta.b64 [tile+16], 2;
+MADE:
+bar.sync 0;
+mov.u32 %r3, 0;
+mov.u32 %r4, tile;
+@%p1 bra USE;
+@!%p0 bra DONE;
+FILL:
+mbarrier.arrive.shared::cta.b64 _, [tile];
+mbarrier.arrive.shared::cta.b64 _, [tile+8];
+FREE:
+mbarrier.try_wait.parity.shared::cta.b64 %p2, [tile+16], %r3; // @wait_free
+@!%p2 bra FREE;
+add.u32 %r3, %r3, 1;
+setp.lt.u32 %p3, %r3, 2;
+@%p3 bra FILL;
+bra DONE;
+USE:
+and.b32 %r5, %r3, 1; // @stage
+shl.b32 %r5, %r5, 3;
+add.u32 %r5, %r5, %r4;
+shr.u32 %r6, %r3, 1;
+FULL:
+mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r5], %r6; // @wait_full
+@!%p2 bra FULL;
+mbarrier.arrive.shared::cta.b64 _, [tile+16];
+add.u32 %r3, %r3, 1;
+setp.lt.u32 %p3, %r3, 4;
+@%p3 bra USE;
+DONE:";
+const STAGE_GOES_ON: &[(&str, &str)] = &[("@stage", "mov.u32 %r5, %r3;")];
+/// One accumulator instead of two, and the parity of the wait for it stays.
+const ONE_ACC_PARITY: &[(&str, &str)] = &[
+    ("// @tile_free\n    xor.b32 %r20, %r20, 1;", "// @tile_free"),
+    ("// @commit_acc\n    xor.b32 %r20, %r20, 1;", "// @commit_acc"),
+    ("@flip_acc", ""),
+];
+/// The same of who reads it.
+const ONE_OUT_PARITY: &[(&str, &str)] = &[ONE_ACC_PARITY[0], ONE_ACC_PARITY[1], ("@flip_out", "")];
+const ONE_FULL_PARITY: &[(&str, &str)] = &[("@flip_multiplier", "")];
+
+pub fn cases() -> Vec<Case> {
+    let case = |row, what, base, edits: &'static [(&'static str, &'static str)], expect| {
+        case(row, what, NEWCOMER, base, edits, expect)
+    };
+    vec![
+        case(
+            "l1",
+            "A's descriptor stays at the first slice of a tile that threads store",
+            OneTile,
+            A_STAYS,
+            Finds(&[("depth-mismatch", MMA)]),
+        ),
+        case(
+            "l2",
+            "B's descriptor goes on by 16 bytes, A's by 32",
+            OneTile,
+            B_BY_HALVES,
+            Finds(&[("depth-mismatch", MMA)]),
+        ),
+        case("l3", "both descriptors stay", OneTile, BOTH_STAY, Notes("product-added-twice", MMA, Result::Wrong)),
+        case(
+            "l4",
+            "three slices of four are multiplied",
+            OneTile,
+            THREE_SLICES,
+            Notes("loaded-never-read", "st.shared.v4.b32 [%r8]", Result::Wrong),
+        ),
+        case("l5", "no start address is shifted", OneTile, UNSHIFTED, Finds(&[("matrix-descriptor", MMA)])),
+        case("l6", "A's start address is not shifted", OneTile, A_UNSHIFTED, Finds(&[("matrix-descriptor", MMA)])),
+        case("l7", "B's start address is not shifted", OneTile, B_UNSHIFTED, Finds(&[("matrix-descriptor", MMA)])),
+        case(
+            "l8",
+            "the start addresses of boxes are not shifted",
+            Ring,
+            RING_UNSHIFTED,
+            Finds(&[("out-of-bounds", "@mma")]),
+        ),
+        case(
+            "l9",
+            "N is half of what the accumulator has",
+            OneTile,
+            N_64,
+            Finds(&[("undefined-value-stored", "tcgen05.ld.sync")]),
+        ),
+        case(
+            "l10",
+            "M is half of what the tile has",
+            OneTile,
+            M_64,
+            Finds(&[("undefined-value-stored", "tcgen05.ld.sync")]),
+        ),
+        case("l11", "N is half of what the box has", Ring, RING_N_32, Finds(&[("undefined-value-stored", "@ld")])),
+        case(
+            "l12",
+            "the same, and only its columns are read",
+            Ring,
+            NARROW,
+            Notes("loaded-never-read", "@load_b", Result::Wrong),
+        ),
+        case(
+            "l13",
+            "tiles begin at multiples of 128 bytes",
+            OneTile,
+            ALIGNED_TO_128,
+            Finds(&[("swizzle-mismatch", MMA)]),
+        ),
+        case(
+            "l14",
+            "descriptors without the swizzle",
+            OneTile,
+            NO_SWIZZLE_PROMISED,
+            Finds(&[("swizzle-mismatch", MMA)]),
+        ),
+        case(
+            "l15",
+            "stores without the swizzle",
+            OneTile,
+            NOT_SWIZZLED,
+            Finds(&[("swizzle-mismatch", "st.shared.v4.b32 [%r8]")]),
+        ),
+        case("l16", "A of stage 0 in every round", Ring, A_OF_STAGE_0, Finds(&[("operand-not-ready", "@mma")])),
+        case(
+            "l17",
+            "the stage never begins at 0 again",
+            Small(1, 64, TWO_STAGES),
+            STAGE_GOES_ON,
+            Finds(&[("hang", "@wait_full")]),
+        ),
+        case(
+            "l18",
+            "the parity of the wait for an accumulator stays",
+            Ring,
+            ONE_ACC_PARITY,
+            Finds(&[("accumulator-overwritten", "@mma")]),
+        ),
+        case(
+            "l19",
+            "the parity of the wait for a stage stays",
+            Ring,
+            ONE_FULL_PARITY,
+            Finds(&[("mbarrier-overflow", "@expect")]),
+        ),
+        case(
+            "l20",
+            "the parity of the wait for a product stays",
+            Ring,
+            ONE_OUT_PARITY,
+            Finds(&[("wrong-phase", "@wait_acc_full"), ("hang", "@wait_acc_full")]),
+        ),
+    ]
+}
+
+/// What must be said of each.
+const SAID: &[(&str, &[&str])] = &[
+    ("l1", &["depths 0 to 15 of A with depths 16 to 31 of B", "threads store A here", "Advance both descriptors"]),
+    ("l2", &["depths 16 to 31 of A with depths 8 to 23 of B"]),
+    ("l3", &["to the same accumulator again"]),
+    (
+        "l4",
+        &["4096 bytes that threads copy to `tile_a`", "between bytes 96 and 128 of rows of 128 bytes", "whole depth"],
+    ),
+    ("l5", &["matrix descriptors of A and B hold an address as it is, 0x400", "(address >> 4) & 0x3fff"]),
+    ("l6", &["matrix descriptor of A holds an address", "0x400 × 16 = 0x4000"]),
+    ("l7", &["matrix descriptor of B holds an address", "the address of `tile_a` or `tile_b`"]),
+    ("l8", &["covers shared memory from 0x24000", "(address >> 4) & 0x3fff"]),
+    ("l9", &["this MMA has N = 64, as bits 17 to 22", "it writes columns 0 to 63", "its N is 64"]),
+    ("l10", &["this MMA has M = 64, as bits 24 to 28", "lanes 0 to 15 of each 32", "its M is 64"]),
+    ("l11", &["this MMA has N = 32, as bits 17 to 22", "its N is 32"]),
+    ("l12", &["this MMA has N = 32", "of B it takes 32 rows", "let N of the MMA be so large"]),
+    ("l13", &["begins at 0x480, which is no multiple of 1024", ".align 1024"]),
+    (
+        "l14",
+        &[
+            "was stored with the 128-byte swizzle, and its descriptor promises none",
+            "Set bits 61 to 63 of the descriptor to 2",
+        ],
+    ),
+    ("l15", &["was stored without the 128-byte swizzle", "chunk c xor (r mod 8)"]),
+    ("l16", &["reads A of another stage than its thread has waited for", "Let the address of A go on with the stage"]),
+    ("l17", &["Let the stage of this wait begin at 0 again behind"]),
+    ("l18", &["a second time", "Let the parity of this wait", "go on with each phase"]),
+    ("l19", &["change with each phase"]),
+    ("l20", &["Let the parity of this wait go on with each phase"]),
+];
+
+/// One finding, or one note, for one cause; A and B that are stored by a statement each may have one each.
+#[test]
+fn one_cause_is_told_once_and_says_what_to_do() {
+    let cases = cases();
+    assert_eq!(
+        cases.iter().map(|case| case.row).collect::<Vec<_>>(),
+        SAID.iter().map(|said| said.0).collect::<Vec<_>>()
+    );
+    for (case, (row, parts)) in cases.iter().zip(SAID) {
+        let report = run(case.base, &case.edits, |_| {}, 400_000);
+        let all: Vec<Diagnostic> = report.findings.iter().chain(&report.notes).cloned().collect();
+        let codes: Vec<&str> = all.iter().map(|d| d.code).collect();
+        let alike = codes.iter().all(|code| *code == codes[0]);
+        let most = if ["l4", "l15"].contains(row) { 2 } else { 1 };
+        let also = if *row == "l3" {
+            codes.iter().all(|code| ["product-added-twice", "loaded-never-read"].contains(code))
+        } else {
+            false
+        };
+        assert!(also || alike && (1..=most).contains(&codes.len()), "{row}: {codes:?}\n{}", told(&all));
+        says(&all[0], parts);
+    }
+}
+
+/// Slices in another order, both operands in the same; a tile at any multiple of its pattern; no tile is taken for another one's.
+#[test]
+fn what_is_right_stays_silent() {
+    const BACKWARDS: &[(&str, &str)] = &[
+        (
+            "or.b64 %rd3, %rd3, 0x4000404000000000;",
+            "or.b64 %rd3, %rd3, 0x4000404000000000;\n    add.s64 %rd3, %rd3, 6;",
+        ),
+        (
+            "or.b64 %rd4, %rd4, 0x4000404000000000;",
+            "or.b64 %rd4, %rd4, 0x4000404000000000;\n    add.s64 %rd4, %rd4, 6;",
+        ),
+        ("add.s64 %rd3, %rd3, 2;", "sub.s64 %rd3, %rd3, 2;"),
+        ("add.s64 %rd4, %rd4, 2;", "sub.s64 %rd4, %rd4, 2;"),
+    ];
+    const ELSEWHERE: &[(&str, &str)] = &[(
+        ".shared .align 1024 .b8 tile_a[16384];",
+        ".shared .align 1024 .b8 pad[3072];\n    .shared .align 1024 .b8 tile_a[16384];",
+    )];
+    let silent = |edits: &[(&str, &str)], change: fn(&mut Launch)| {
+        let mut launch = OneTile.launch();
+        change(&mut launch);
+        let report = common::run(&common::load(&edited(&OneTile.text(), edits)), &launch, None, 400_000);
+        let all: Vec<Diagnostic> = report.findings.iter().chain(&report.notes).cloned().collect();
+        assert!(all.is_empty() && OneTile.result(&launch, &report) == Result::Right, "{}", told(&all));
+    };
+    silent(&[], |_| {});
+    silent(BACKWARDS, |_| {});
+    silent(ELSEWHERE, |_| {});
+}
+
+/// Where nothing is known of the rows of the buffers, no depth is known either.
+#[test]
+fn a_buffer_without_rows_has_no_depths() {
+    let no_rows = |launch: &mut Launch| launch.buffers.iter_mut().for_each(|buffer| buffer.row_bytes = None);
+    for (edits, change) in [
+        (A_STAYS, no_rows as fn(&mut Launch)),
+        (A_STAYS, |launch| {
+            // Elements of one byte: the tile may be packed.
+            launch.buffers.iter_mut().for_each(|buffer| buffer.element_bytes = Some(1));
+        }),
+    ] {
+        let report = run(OneTile, edits, change, 400_000);
+        assert!(report.findings.is_empty(), "{}", told(&report.findings));
+    }
+}
