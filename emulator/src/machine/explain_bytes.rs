@@ -2,7 +2,7 @@
 
 use super::cluster::Cluster;
 use super::mbarrier::{Bytes, Mbarrier, Traffic, sum};
-use super::names::{counted, counted_are};
+use super::names::{counted, counted_are, distinct};
 use crate::diagnostic::{Diagnostic, Label, Severity};
 use crate::program::op::Op;
 use crate::protocol::{Doubt, Step, What, Why};
@@ -255,10 +255,8 @@ impl Cluster<'_> {
                 format!("Announce {own} bytes, or let the copies of a phase bring {announced}.")
             }
             &[Bytes { site, times, .. }] if own.is_multiple_of(times.into()) => {
-                let mut ctas: Vec<usize> =
-                    b.came.iter().filter(|came| came.site == site).map(|came| self.warps[came.warp].cta).collect();
-                ctas.sort_unstable();
-                ctas.dedup();
+                let announced_by = b.came.iter().filter(|came| came.site == site);
+                let ctas = distinct(announced_by.map(|came| self.warps[came.warp].cta));
                 let who = if ctas.len() > 1 { format!(" ({} CTAs announce)", ctas.len()) } else { String::new() };
                 let each = own / u64::from(times);
                 format!(

@@ -1,7 +1,7 @@
 //! Collects what is wrong: one diagnostic for each root cause, with a count.
 
 use super::statements::{Does, Statements};
-use crate::diagnostic::{Diagnostic, Label, Place, Severity, join_labels};
+use crate::diagnostic::{Diagnostic, Label, Meaning, Place, Severity, join_labels};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -53,9 +53,6 @@ const OF_ONE_MBARRIER: &[&str] = &["mbarrier-init-unordered", "phase-completed-e
 /// Operands that are read otherwise than they were loaded, or when they are not there.
 const READ_OTHERWISE: &[&str] =
     &["box-mismatch", "depth-mismatch", "operand-not-ready", "operand-overwritten", "race-shared", "swizzle-mismatch"];
-
-/// What is said of a wait that passes on a phase of which its warp has known.
-pub const AGAIN: &str = " a second time";
 
 /// Somebody reads tensor memory too early.
 const READS_EARLY: &[&str] = &["mma-not-awaited", "mma-not-committed", "wrong-phase", "early-arrival"];
@@ -191,7 +188,7 @@ fn names_a_barrier(_: &Diagnostic, other: &Diagnostic, statements: &Statements) 
 
 /// The other, and not the one, is of a wait that passed on a phase which had let it pass before.
 fn waits_again(one: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
-    let again = |d: &Diagnostic| d.title.contains(AGAIN) || d.labels.iter().any(|label| label.text.contains(AGAIN));
+    let again = |d: &Diagnostic| d.labels.iter().any(|label| label.meaning == Meaning::PassedAgain);
     again(other) && !again(one)
 }
 
@@ -408,7 +405,7 @@ mod tests {
             code,
             severity: Severity::Finding,
             title: String::new(),
-            labels: vec![Label { place, text: String::new(), aside: false }],
+            labels: vec![Label::new(place, "")],
             rule: String::new(),
             help: String::new(),
             count: 1,

@@ -2,10 +2,11 @@
 
 use super::cluster::Cluster;
 use super::hang::{Blocked, barrier_of};
+use super::hang_commit::NOT_COMMITTED;
 use super::hang_root::by_site;
 use super::mbarrier::{Came, Mbarrier};
-use super::names::counted;
-use crate::diagnostic::Diagnostic;
+use super::names::{counted, distinct};
+use crate::diagnostic::{Diagnostic, Meaning};
 use crate::program::op::Op;
 
 /// So many phases that a waiter has not seen are no matter of its parity: something arrives too often.
@@ -241,7 +242,7 @@ impl Cluster<'_> {
                     let does = if self.is_commit(site) { "this commit tells" } else { "this arrives at" };
                     d.labels.push(self.label(site, format!("{does} {}", self.barrier_name(other))));
                 } else if let Some(site) = not_committed {
-                    d.labels.push(self.label(site, "no tcgen05.commit follows this MMA"));
+                    d.labels.push(self.label(site, NOT_COMMITTED).that_means(Meaning::NotCommitted));
                 }
             }
         }
@@ -257,10 +258,7 @@ impl Cluster<'_> {
     pub fn warps_that_arrive(&self, b: &Mbarrier) -> u32 {
         let count = |since: u64| {
             let late = self.comes_by_threads(b).filter(|came| came.phase >= since);
-            let mut arrivers: Vec<usize> = late.map(|came| came.warp).collect();
-            arrivers.sort_unstable();
-            arrivers.dedup();
-            arrivers.len() as u32
+            distinct(late.map(|came| came.warp)).len() as u32
         };
         // Where each arrival completes a phase, a round has as many phases as arrivers.
         count(b.phase.saturating_sub(count(0).into()))
