@@ -65,12 +65,33 @@ pub struct Label {
     /// Of a hang: somebody who waits, too, and is not why.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub aside: bool,
+    /// What follows from it, beside its words.
+    #[serde(skip)]
+    pub meaning: Meaning,
+}
+
+/// What a label says that other findings, or a judge, go by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Meaning {
+    /// Nothing but its words.
+    #[default]
+    Plain,
+    /// A wait that passed on a phase which had let its warp pass before.
+    PassedAgain,
+    /// An MMA that no commit follows.
+    NotCommitted,
 }
 
 impl Label {
     /// What happened at a place.
     pub fn new(place: Place, text: impl Into<String>) -> Label {
-        Label { place, text: text.into(), aside: false }
+        Label { place, text: text.into(), aside: false, meaning: Meaning::Plain }
+    }
+
+    /// The same label, with what others go by.
+    #[must_use]
+    pub fn that_means(self, meaning: Meaning) -> Label {
+        Label { meaning, ..self }
     }
 }
 

@@ -73,7 +73,7 @@ mod timeline;
 pub use assumptions::{ASSUMPTIONS, Assumption};
 pub use codes::CODES;
 pub use confirm::confirm;
-pub use diagnostic::{Diagnostic, Label, Place, Severity, Source, Witness};
+pub use diagnostic::{Diagnostic, Label, Meaning, Place, Severity, Source, Witness};
 pub use launch::{
     Attributes, Block, Buffer, Content, Distribution, Field, Launch, NumberType, Output, Param, ParamValue, Random,
     Region, RegionKind, RegionSpace,

@@ -280,3 +280,71 @@ fn an_endless_loop_of_stores_ends_at_its_budget() {
     );
     assert_eq!(found.code, "instruction-budget", "{found:#?}");
 }
+
+/// What is said of a run that used up its instructions: the branch that keeps the loop going, what decides it, and what that compares; not the
+/// statement that would have been next.
+#[test]
+fn a_run_that_used_up_its_instructions_names_the_loop() {
+    let inner =
+        "add.u32 %r2, %r2, 1;\nst.global.u32 [%d], %r2;\nsetp.lt.u32 %p2, %r2, 9;\n@%p2 bra INNER;\nmov.u32 %r2, 0;";
+    for (rest, labels, says) in [
+        (
+            "AGAIN:\nst.global.u32 [%d], %r1;\nadd.u32 %r1, %r1, 0;\nsetp.lt.u32 %p1, %r1, 16;\n@%p1 bra AGAIN;".to_string(),
+            &[
+                ("@%p1 bra AGAIN", "leads back to `st.global.u32 [%d], %r1`"),
+                ("setp.lt.u32 %p1, %r1, 16", "this decides whether it does"),
+                ("add.u32 %r1, %r1, 0", "in lane 0 it is 0 now"),
+            ][..],
+            "ever becomes what ends the loop",
+        ),
+        (
+            "AGAIN:\nst.global.u32 [%d], %r1;\nadd.u32 %r2, %r2, 1;\nsetp.lt.u32 %p1, %r1, 16;\n@%p1 bra AGAIN;".to_string(),
+            &[("@%p1 bra AGAIN", "leads back"), ("setp.lt.u32 %p1, %r1, 16", "this decides")],
+            "Nothing in the loop changes what is compared there",
+        ),
+        // The inner one comes to its end each time.
+        (
+            format!("mov.u32 %r2, 0;\nOUTER:\nadd.u32 %r1, %r1, 1;\nINNER:\n{inner}\nbra OUTER;"),
+            &[("bra OUTER", "leads back to `add.u32 %r1, %r1, 1`")],
+            "Nothing leads out of the loop",
+        ),
+        // The inner one does not: the outer one never comes to its branch.
+        (
+            format!(
+                "mov.u32 %r2, 0;\nOUTER:\nINNER:\n{}\nadd.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, 4;\n@%p1 bra OUTER;",
+                inner.replace("%r2, %r2, 1;", "%r2, %r2, 0;")
+            ),
+            &[("@%p2 bra INNER", "leads back"), ("setp.lt.u32 %p2, %r2, 9", "decides"), ("add.u32 %r2, %r2, 0", "it is 0 now")],
+            "ever becomes what ends the loop",
+        ),
+        // Its only way out is in its middle.
+        (
+            "AGAIN:\nst.global.u32 [%d], %r1;\nsetp.gt.u32 %p1, %r1, 16;\n@%p1 bra OUT;\nadd.u32 %r1, %r1, 0;\nbra AGAIN;\nOUT:".into(),
+            &[("bra AGAIN", "leads back"), ("@%p1 bra OUT", "only from here")],
+            "Look why the loop is never left there",
+        ),
+    ] {
+        let found = apart_before(&rest);
+        assert_eq!(found.code, "instruction-budget", "{rest}: {found:#?}");
+        let told: Vec<(&str, &str)> = found.labels.iter().map(|l| (&l.place.text[..], &l.text[..])).collect();
+        assert_eq!(told.len(), labels.len(), "{rest}: {told:?}");
+        for ((at, text), (wanted, said)) in told.iter().zip(labels) {
+            assert!(at == wanted && text.contains(said), "{rest}: {told:?}");
+        }
+        assert!(found.help.contains(says), "{rest}: {}", found.help);
+    }
+}
+
+/// A warp that waits for another goes round, too: the other, which does not come out of its loop, is told.
+#[test]
+fn a_loop_that_waits_for_another_is_not_the_one() {
+    let text = ".version 8.6\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .u64 out)\n{\n.shared .align 8 .b64 bar;\n\
+         .reg .pred %p<3>;\n.reg .b32 %r<3>;\n.reg .b64 %d;\nmov.u32 %r0, %tid.x;\nsetp.ne.u32 %p0, %r0, 0;\n@%p0 bra MEET;\n\
+         mbarrier.init.shared::cta.b64 [bar], 1;\nMEET:\nbar.sync 0;\nld.param.u64 %d, [out];\nmov.u32 %r1, 0;\n\
+         setp.lt.u32 %p1, %r0, 32;\n@%p1 bra WORK;\nWAIT:\nmbarrier.test_wait.parity.shared::cta.b64 %p2, [bar], 0;\n@!%p2 bra WAIT;\n\
+         ret;\nWORK:\nst.global.u32 [%d], %r1;\nadd.u32 %r1, %r1, 0;\nsetp.lt.u32 %p1, %r1, 16;\n@%p1 bra WORK;\nret;\n}\n";
+    let report = common::run(&load(text), &common::launch("k", 64, vec![zeroes("out", 4)]), None, 100_000);
+    let found = &report.findings[0];
+    assert_eq!((found.code, &found.labels[0].place.text[..]), ("instruction-budget", "@%p1 bra WORK"), "{found:#?}");
+    assert!(found.title.ends_with("warp 0 goes round and round"), "{found:#?}");
+}

@@ -213,6 +213,8 @@ fn stmatrix_and_alloc_over_a_live_mbarrier() {
     };
     for (over, beside) in [(stmatrix(0), stmatrix(48)), (alloc(36), alloc(40)), (alloc(32), alloc(28))] {
         finds(&over, 32, "mbarrier-overwritten");
+        let help = &run(&over, 32, None).findings[0].help;
+        assert!(help.contains("end it with mbarrier.inval first"), "{help}");
         let report = run(&beside, 32, None);
         assert!(report.is_clean(), "{beside}: {:#?}", report.findings);
     }

@@ -23,7 +23,7 @@ pub struct Arguments {
     #[arg(long, value_name = "LAUNCH.json", requires = "kernel")]
     launch: Option<PathBuf>,
     /// Run an adversarial schedule, which this number repeats
-    #[arg(long, value_name = "N", conflicts_with = "seeds")]
+    #[arg(long, value_name = "N", conflicts_with = "seeds", value_parser = whole)]
     seed: Option<u64>,
     /// Run the schedules of the seeds from A to B, without B
     #[arg(long, value_name = "A..B", value_parser = range)]
@@ -35,7 +35,7 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
     /// End the run after so many warp instructions
-    #[arg(long, value_name = "N", default_value_t = emulator::Options::default().max_instructions)]
+    #[arg(long, value_name = "N", default_value_t = emulator::Options::default().max_instructions, value_parser = whole)]
     max_instructions: u64,
     /// Simulate the times of this GPU. Default: the one that the kernel's `.target` names
     #[arg(long, value_enum, value_name = "GPU")]
@@ -98,6 +98,10 @@ pub enum Numerics {
 pub struct Seeds {
     from: u64,
     to: u64,
+}
+
+fn whole(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("give a whole number from 0 to {}", u64::MAX))
 }
 
 fn range(text: &str) -> Result<Seeds, String> {

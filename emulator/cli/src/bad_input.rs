@@ -16,7 +16,7 @@ pub struct BadInput {
 }
 
 /// One thing that is wrong, for `--format json`.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Error {
     /// Of [`emulator::CODES`]; `file` when a file cannot be read or written.
     pub code: &'static str,
@@ -28,7 +28,7 @@ pub struct Error {
 }
 
 /// A place in the kernel's text or in the launch file.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Place {
     pub file: String,
     /// Line and column (in characters), from 1.
@@ -67,6 +67,19 @@ impl BadInput {
         let text = show::message(Level::ERROR, None, title, &spots, &[("try", way_out)]);
         let error = Error { code: "launch", title: title.into(), places, rule: String::new(), help: way_out.into() };
         BadInput { text, errors: vec![error] }
+    }
+
+    /// Several, each with one message; the text has the first few.
+    pub fn all(several: impl Iterator<Item = BadInput>) -> BadInput {
+        let (texts, errors): (Vec<String>, Vec<Vec<Error>>) = several.map(|one| (one.text, one.errors)).unzip();
+        BadInput { text: show::first_few(texts.len(), texts.into_iter()), errors: errors.concat() }
+    }
+
+    /// This, and another.
+    pub fn and(mut self, other: BadInput) -> BadInput {
+        self.text = format!("{}\n{}", self.text, other.text);
+        self.errors.extend(other.errors);
+        self
     }
 
     /// What the emulator says of a kernel or a launch.

@@ -2,12 +2,15 @@
 
 mod arguments;
 mod bad_input;
+mod file;
 mod launch_file;
 mod lists;
 mod locate;
 mod progress;
 mod run;
+mod shape;
 mod show;
+mod tree;
 
 use arguments::Format;
 use clap::Parser;

@@ -2,10 +2,11 @@
 
 use crate::arguments::{Format, Job, Notes};
 use crate::bad_input::{self, BadInput};
+use crate::file::text_of;
 use crate::progress::Progress;
 use crate::show::{self, Texts};
 use crate::{launch_file, locate};
-use emulator::{Deadlock, Diagnostic, Label, Launch, Memory, Mode, Options, Printed, Report};
+use emulator::{Deadlock, Diagnostic, Label, Launch, Memory, Mode, Options, Printed, Program, Report};
 use serde::Serialize;
 use std::fmt::Write;
 use std::fs;
@@ -69,12 +70,12 @@ struct Written {
 
 /// Runs a job; tells whether it went as it should: clean, or just to its end where only times are wanted.
 pub fn run(job: &Job) -> Result<bool, BadInput> {
-    let kernel = fs::read_to_string(&job.kernel)
-        .map_err(|e| BadInput::file(&job.kernel, "read", &e, "Give a file with PTX text."))?;
-    let texts = Texts { kernel: (&job.kernel, &kernel), launch: None };
-    let program = emulator::load(&kernel).map_err(|errors| BadInput::diagnostics(&texts, &errors))?;
-    let (launch, text) = launch_file::read(&job.launch)?;
-    let texts = Texts { launch: Some((&job.launch, &text)), ..texts };
+    let (program, kernel, launch, text) = match (load(&job.kernel), launch_file::read(&job.launch)) {
+        (Ok((program, kernel)), Ok((launch, text))) => (program, kernel, launch, text),
+        (Err(bad), Ok(_)) | (Ok(_), Err(bad)) => return Err(bad),
+        (Err(kernel), Err(launch)) => return Err(kernel.and(launch)),
+    };
+    let texts = Texts { kernel: (&job.kernel, &kernel), launch: Some((&job.launch, &text)) };
     emulator::check(&program, &launch).map_err(|errors| BadInput::diagnostics(&texts, &errors))?;
     if let Some(why) = job.options.gpu.and_then(|gpu| program.refused_by(gpu)) {
         return Err(BadInput::option("--gpu", &why));
@@ -120,6 +121,14 @@ pub fn run(job: &Job) -> Result<bool, BadInput> {
     // A closed pipe loses the text, not the exit status.
     let _ = show::print(&shown);
     Ok(fine)
+}
+
+/// The kernel, and its text.
+fn load(path: &Path) -> Result<(Program, String), BadInput> {
+    let text = text_of(path, "Give a file with PTX text.")?;
+    let texts = Texts { kernel: (path, &text), launch: None };
+    let program = emulator::load(&text).map_err(|errors| BadInput::diagnostics(&texts, &errors))?;
+    Ok((program, text))
 }
 
 /// What `--format json` prints of input that no run can begin with.

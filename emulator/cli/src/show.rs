@@ -134,16 +134,7 @@ impl Texts<'_> {
 
     /// The same, with what is to be said of how often each was seen.
     pub fn first_few_seen(&self, diagnostics: &[(&Diagnostic, String)]) -> String {
-        const SHOWN: usize = 3;
-        let shown = diagnostics.iter().take(SHOWN);
-        let mut texts: Vec<String> = shown.map(|(d, seen)| self.diagnostic(d, seen)).collect();
-        if diagnostics.len() > SHOWN {
-            texts.push(match diagnostics.len() - SHOWN {
-                1 => "There is 1 more: `--format json` gives all.\n".into(),
-                more => format!("There are {more} more: `--format json` gives all.\n"),
-            });
-        }
-        texts.join("\n")
+        first_few(diagnostics.len(), diagnostics.iter().map(|(d, seen)| self.diagnostic(d, seen)))
     }
 
     /// The source files that labels name, as far as they exist: in this folder, the folders above, or beside the kernel.
@@ -153,6 +144,18 @@ impl Texts<'_> {
         let files = labels.iter().filter_map(|label| label.place.source.as_ref()).map(|source| source.file.as_str());
         files.map(|file| (file, read_source(&roots, Path::new(file)))).collect()
     }
+}
+
+/// The first three of so many messages, and how many more there are.
+pub fn first_few(count: usize, messages: impl Iterator<Item = String>) -> String {
+    const SHOWN: usize = 3;
+    let mut texts: Vec<String> = messages.take(SHOWN).collect();
+    match count.saturating_sub(SHOWN) {
+        0 => {}
+        1 => texts.push("There is 1 more: `--format json` gives all.\n".into()),
+        more => texts.push(format!("There are {more} more: `--format json` gives all.\n")),
+    }
+    texts.join("\n")
 }
 
 /// PTX text names the file, so only what looks like a program is read.
@@ -169,7 +172,7 @@ fn read_source(roots: &[PathBuf], file: &Path) -> Option<String> {
 }
 
 /// A value of many lines is shown by its first one.
-fn first_line(text: &str, range: Range<usize>) -> Range<usize> {
+pub fn first_line(text: &str, range: Range<usize>) -> Range<usize> {
     let line = text[range.clone()].lines().next().map_or(1, str::len).max(1);
     range.start..range.start + line
 }

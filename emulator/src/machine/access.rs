@@ -171,22 +171,31 @@ impl<'a> Cluster<'a> {
 
     /// Whether memory holds what a store writes already.
     fn stores_the_same(&self, w: usize, op: &StoreOp, targets: &[(usize, Target)]) -> bool {
-        let each = usize::from(op.bytes);
-        targets.iter().all(|(lane, target)| {
+        let (each, total) = (usize::from(op.bytes), usize::from(op.bytes) * op.s.len());
+        let lane_stores = |lane: usize, memory: &Memory, at: usize| {
             op.s.iter().enumerate().all(|(n, &reg)| {
-                let (old, defined) = match *target {
-                    Target::Shared(c, at) => self.ctas[c].shared.load(at as usize + n * each, each),
-                    Target::Global { buffer, offset } => {
-                        self.outbox.load(&self.global, buffer, offset + (n * each) as u64, each)
-                    }
-                    Target::Local(_) | Target::Param(_) => return false,
-                };
-                if self.is_blank_at(w, target.after(n * each), each) {
-                    return false;
-                }
-                let new = self.warps[w].registers.lane(reg, *lane) & (u128::MAX >> (128 - 8 * each));
-                defined && old == new
+                let (old, defined) = memory.load(at + n * each, each);
+                let new = self.warps[w].registers.lane(reg, lane) & (u128::MAX >> (128 - 8 * each));
+                defined && old == new && !memory.any_blank(at + n * each, each)
             })
+        };
+        // What lanes store side by side in global memory is read at once: of what is on its way there, that takes a search.
+        let mut seen = Memory::undefined(0);
+        let behind = |(a, b): (Target, Target)| match (a, b) {
+            (Target::Global { buffer: a, offset: from }, Target::Global { buffer: b, offset: to }) => {
+                a == b && from + total as u64 == to
+            }
+            _ => false,
+        };
+        targets.chunk_by(|a, b| behind((a.1, b.1))).all(|lanes| match lanes[0].1 {
+            Target::Shared(c, at) => lane_stores(lanes[0].0, &self.ctas[c].shared, at as usize),
+            Target::Global { buffer, offset } => {
+                let bytes = total * lanes.len();
+                seen.forget(bytes);
+                self.outbox.copy(&self.global, buffer, offset, bytes, &mut seen, 0);
+                lanes.iter().enumerate().all(|(n, &(lane, _))| lane_stores(lane, &seen, n * total))
+            }
+            Target::Local(_) | Target::Param(_) => false,
         })
     }
 

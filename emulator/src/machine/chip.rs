@@ -16,6 +16,7 @@ use super::outbox::{Columns, Item};
 use super::outputs::Outputs;
 use super::parties::Parties;
 use super::rewrites::{Rewrites, Span};
+use super::runaway::watched_from;
 use super::schedule::Progress;
 use super::share::{Rates, ctas_an_sm};
 use super::state::{Race, RaceMemory};
@@ -219,6 +220,7 @@ impl<'a> Chip<'a> {
             cluster.global = self.global.clone();
             cluster.rates = self.rates;
             cluster.budget = cluster.instructions.saturating_add(budget);
+            cluster.watched = watched_from(self.s.options.max_instructions, cluster.budget);
         }
         let later = |r: &Running| matches!(r.progress, Progress::Until(time) if time > until);
         let all = std::mem::take(&mut self.running).into_iter().enumerate();

@@ -96,6 +96,8 @@ pub struct Cluster<'a> {
     /// Warp instructions so far, and how many there may be.
     pub instructions: u64,
     pub budget: u64,
+    /// From this one on it is watched which loops warps are in.
+    pub watched: u64,
     /// Something happened since the last window ended that is more than asking again.
     pub active: bool,
     /// Its CTAs, by rank.

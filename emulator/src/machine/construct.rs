@@ -55,6 +55,7 @@ impl<'a> Cluster<'a> {
             awaited: 0,
             instructions: 0,
             budget: 0,
+            watched: 0,
             active: true,
             ctas: Vec::new(),
             warps: Vec::new(),
@@ -250,6 +251,7 @@ impl<'a> Cluster<'a> {
                 register_counts: Vec::new(),
                 asks: None,
                 rounds: Default::default(),
+                loops: Default::default(),
                 seen: FxHashMap::default(),
                 multi_lane_sites: Vec::new(),
             });

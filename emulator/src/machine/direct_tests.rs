@@ -1,7 +1,7 @@
 use super::*;
 use crate::machine::copy::scatter;
 use crate::machine::exact::tests::Random;
-use crate::machine::memory::{GlobalBuffer, Runs};
+use crate::machine::memory::Runs;
 
 /// In every swizzle, with holes and without, in one piece or several: what goes through a dense box.
 #[test]
@@ -16,16 +16,8 @@ fn straight_copies_are_those_through_a_dense_box() {
         for _ in 0..[0, 0, 20][case as usize % 3] {
             memory.store((random.next() % (1 << 15)) as usize, 1, 3, false);
         }
-        let buffer = GlobalBuffer {
-            name: "a".into(),
-            base: 0,
-            whole: case % 3 == 0,
-            memory,
-            row_bytes: None,
-            element_bytes: 1,
-            constant: false,
-        };
-        let global = Global { buffers: vec![buffer], ..Global::default() };
+        let mut global = Global::of(memory);
+        global.buffers[0].whole = case % 3 == 0;
         let part = |linear: u32, count, first| Rows {
             linear,
             bytes,

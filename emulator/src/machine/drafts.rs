@@ -1,6 +1,7 @@
 //! Findings about races while they are gathered: one for each code and line, with the names of all buffers that it concerns.
 
 use super::findings::{Key, key};
+use super::names::Name;
 use super::state::Race;
 use crate::diagnostic::{Label, Severity, join_labels};
 use rustc_hash::FxHashMap;
@@ -11,7 +12,7 @@ pub struct Draft {
     pub severity: Severity,
     /// `{}` stands for the names.
     pub title: String,
-    pub names: Vec<String>,
+    pub names: Vec<Name>,
     /// Tensor memory is used before an MMA or a load is complete: freeing it is then too early as well.
     pub early: bool,
     pub labels: Vec<Label>,
@@ -24,14 +25,14 @@ impl Draft {
     /// Makes findings about this race of code, title, labels, rule and help.
     pub fn of(
         race: &Race,
-        name: &str,
+        name: Option<&Name>,
     ) -> impl Fn(&'static str, String, Vec<Label>, &'static str, String) -> Draft + use<> {
-        let (count, name) = (race.count, name.to_string());
+        let (count, names) = (race.count, Vec::from_iter(name.cloned()));
         move |code, title, labels, rule, help| Draft {
             code,
             severity: Severity::Finding,
             title,
-            names: vec![name.clone()],
+            names: names.clone(),
             early: false,
             labels,
             rule,

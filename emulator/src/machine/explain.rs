@@ -5,6 +5,7 @@
 
 use super::cluster::Cluster;
 use super::drafts::{Draft, Drafts, join_directions};
+use super::names::{Name, listed};
 use super::state::{ActorKind, Race, RaceMemory};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::order::{Conflict, Reason, Stamp};
@@ -57,12 +58,7 @@ impl Cluster<'_> {
         join_directions(&mut drafts);
         let early = drafts.iter().any(|d| d.early);
         for draft in drafts {
-            let names = match draft.names.as_slice() {
-                [] => String::new(),
-                [one] => one.clone(),
-                [a, b, c, rest @ ..] if rest.len() > 1 => format!("{a}, {b}, {c} and {} more", rest.len()),
-                [most @ .., last] => format!("{} and {last}", most.join(", ")),
-            };
+            let names = listed(&draft.names);
             self.findings.add(Diagnostic {
                 code: draft.code,
                 severity: draft.severity,
@@ -155,7 +151,7 @@ impl Cluster<'_> {
     }
 
     /// Two warps store the same value to the same place: a race to the letter, without effect on the value.
-    pub fn explain_same_value(&self, race: &Race, name: String) -> Draft {
+    pub fn explain_same_value(&self, race: &Race, name: Name) -> Draft {
         let (first, second) = (race.conflict.first, race.second);
         let in_global = matches!(race.memory, RaceMemory::Global(_));
         let who = |stamp| if in_global { self.who_of_grid(stamp) } else { self.who(stamp) };

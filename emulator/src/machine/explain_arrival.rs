@@ -3,10 +3,10 @@
 
 use super::cluster::{Cluster, Stop};
 use super::mbarrier::Used;
-use super::names::counted;
+use super::names::{counted, distinct};
 use super::state::At;
 use super::warp::{Passed, State};
-use crate::diagnostic::Severity;
+use crate::diagnostic::{Meaning, Severity};
 use crate::program::op::Op;
 
 impl Cluster<'_> {
@@ -34,7 +34,9 @@ impl Cluster<'_> {
                  on from one tile to the next."
             );
             let wait = format!("{who} passes here {on}, by parity {parity}, as it did before");
-            diagnostic.labels.insert(1.min(diagnostic.labels.len()), self.label(site, wait));
+            diagnostic
+                .labels
+                .insert(1.min(diagnostic.labels.len()), self.label(site, wait).that_means(Meaning::PassedAgain));
         }
         Some(diagnostic)
     }
@@ -114,7 +116,7 @@ impl Cluster<'_> {
                 let on = passed.phase.map_or("on the fresh mbarrier".to_string(), |phase| format!("for phase {phase}"));
                 let text =
                     format!("{other} passes its wait for {there} {on} a second time here, by parity {}", passed.parity);
-                diagnostic.labels.insert(1, self.label(passed.site, text));
+                diagnostic.labels.insert(1, self.label(passed.site, text).that_means(Meaning::PassedAgain));
                 diagnostic.help = format!(
                     "Let the parity of the wait for {there} change with each phase: in a ring, where the stage begins at 0 again, there alone, \
                      and on from one tile to the next."
@@ -128,10 +130,7 @@ impl Cluster<'_> {
                     counted(b.expected, "arrival")
                 );
                 diagnostic.labels.push(self.label(b.init.site, text));
-                let arrivals = b.came.iter().filter(|came| !came.bytes).map(|came| came.site);
-                let mut sites: Vec<u32> = arrivals.collect();
-                sites.sort_unstable();
-                sites.dedup();
+                let sites = distinct(b.came.iter().filter(|came| !came.bytes).map(|came| came.site));
                 let text = format!("this arrives at {name}");
                 diagnostic.labels.extend(sites.iter().take(2).map(|&site| self.label(site, text.as_str())));
                 diagnostic.help = format!("Let some of these arrive at {there}: check the rank that mapa gets for it.");

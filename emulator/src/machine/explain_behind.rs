@@ -17,8 +17,8 @@ impl Cluster<'_> {
         let Some(ActorKind::Warp(warp)) = self.kind(first) else { return None };
         let waits = race.passed.iter().rev().filter(|passed| passed.fresh && !passed.lost);
         let arrivals = waits.flat_map(|passed| {
-            let came = self.barriers[passed.barrier as usize].came.iter();
-            let own = came.filter(|came| came.warp == warp as usize && !came.bytes && !self.is_commit(came.site));
+            let came = self.comes_by_threads(&self.barriers[passed.barrier as usize]);
+            let own = came.filter(|came| came.warp == warp as usize);
             own.map(|came| (came.site, self.barrier_name(passed.barrier)))
         });
         let named = self.arrivals_for(
@@ -48,8 +48,7 @@ impl Cluster<'_> {
         let (by, other) = (self.issuer(access)?, self.issuer(other)?);
         let waits = self.warps[other].passed.iter().rev().filter(|passed| passed.fresh && !passed.lost);
         let arrivals = waits.flat_map(|passed| {
-            let came = self.barriers[passed.barrier as usize].came.iter();
-            let own = came.filter(|came| came.warp == by && !came.bytes && !self.is_commit(came.site));
+            let own = self.comes_by_threads(&self.barriers[passed.barrier as usize]).filter(|came| came.warp == by);
             own.map(|came| (came.site, self.barrier_name(passed.barrier)))
         });
         let named = self.arrivals_for(by as u32, Some(other as u32));

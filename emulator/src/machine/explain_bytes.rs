@@ -2,7 +2,7 @@
 
 use super::cluster::Cluster;
 use super::mbarrier::{Bytes, Mbarrier, Traffic, sum};
-use super::names::{counted, counted_are};
+use super::names::{counted, counted_are, distinct};
 use crate::diagnostic::{Diagnostic, Label, Severity};
 use crate::program::op::Op;
 use crate::protocol::{Doubt, Step, What, Why};
@@ -257,10 +257,7 @@ impl Cluster<'_> {
     /// What makes the bytes of a phase come out even: of each announcement, where one statement makes several.
     fn cure_of_bytes(&self, b: &Mbarrier, traffic: &Traffic) -> String {
         let (announced, own) = (sum(&traffic.announced), traffic.own());
-        let mut bring: Vec<usize> = b.came.iter().filter(|came| came.bytes).map(|came| came.warp).collect();
-        bring.sort_unstable();
-        bring.dedup();
-        let issuers = bring.len();
+        let issuers = distinct(b.came.iter().filter(|came| came.bytes).map(|came| came.warp)).len();
         match traffic.announced.as_slice() {
             _ if own == 0 => "Issue the copies that bring the bytes, or announce none.".into(),
             [] if self.is_announced_elsewhere(b) => format!(
@@ -280,10 +277,8 @@ impl Cluster<'_> {
                 format!("Announce {own} bytes, or let the copies of a phase bring {announced}.")
             }
             &[Bytes { site, times, .. }] if own.is_multiple_of(times.into()) => {
-                let mut ctas: Vec<usize> =
-                    b.came.iter().filter(|came| came.site == site).map(|came| self.warps[came.warp].cta).collect();
-                ctas.sort_unstable();
-                ctas.dedup();
+                let announced_by = b.came.iter().filter(|came| came.site == site);
+                let ctas = distinct(announced_by.map(|came| self.warps[came.warp].cta));
                 let who = if ctas.len() > 1 { format!(" ({} CTAs announce)", ctas.len()) } else { String::new() };
                 let each = own / u64::from(times);
                 format!(

@@ -2,7 +2,7 @@
 
 use super::cluster::Cluster;
 use super::explain_bytes::ANNOUNCE;
-use super::follows::AGAIN;
+use super::explain_phase::passed_before;
 use super::mbarrier::sum;
 use super::state::{ActorKind, Race};
 use super::tma::Copy;
@@ -341,23 +341,18 @@ impl Cluster<'_> {
                 Some(seen) => format!("on phase {seen}"),
             };
             // In a loop: neither the stage nor the parity has gone on.
-            let (before, help) = match again {
-                true => (
-                    AGAIN,
-                    format!(
-                        "Let the mbarrier and the parity of this wait go on from round to round: {who} has seen this phase of {name} before, and \
-                         the copy's bytes complete phase {phase}, which has parity {parity}."
-                    ),
+            let (before, meaning) = passed_before(*again);
+            let help = match again {
+                true => format!(
+                    "Let the mbarrier and the parity of this wait go on from round to round: {who} has seen this phase of {name} before, and \
+                     the copy's bytes complete phase {phase}, which has parity {parity}."
                 ),
-                false => (
-                    "",
-                    format!(
-                        "Wait for parity {parity} of {name}: the copy's bytes complete phase {phase}, and phase n has parity n mod 2."
-                    ),
+                false => format!(
+                    "Wait for parity {parity} of {name}: the copy's bytes complete phase {phase}, and phase n has parity n mod 2."
                 ),
             };
             let passed = format!("this wait for parity {waited} of {name} passed {why}{before}");
-            return Cure { rule: LOAD_RULE, help, labels: vec![self.label(*site, passed)] };
+            return Cure { rule: LOAD_RULE, help, labels: vec![self.label(*site, passed).that_means(meaning)] };
         }
         let whose = self.barriers[barrier as usize].cta;
         if self.cta_of(other).is_some_and(|cta| cta != whose) {

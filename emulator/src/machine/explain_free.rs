@@ -3,7 +3,7 @@
 use super::cluster::Cluster;
 use super::explain_copy::Cure;
 use super::mbarrier::Came;
-use super::names::counted;
+use super::names::{counted, distinct};
 use super::state::{ActorKind, Race, RaceMemory};
 use crate::diagnostic::Label;
 use crate::order::Stamp;
@@ -146,10 +146,7 @@ impl Cluster<'_> {
             copy.site == site && to.any(|to| to.cta == cta && (to.offset..to.offset + copy.extent).contains(&byte))
         };
         let copies = self.copies.iter().filter(there).map(|copy| copy.warp);
-        let mut warps: Vec<usize> = copies.chain(self.askers(site, cta, byte)).collect();
-        warps.sort_unstable();
-        warps.dedup();
-        warps
+        distinct(copies.chain(self.askers(site, cta, byte)))
     }
 
     /// A warp that writes, and waits for none of the mbarriers at which the reader arrives behind its access; and these, the nearest first.
@@ -194,10 +191,7 @@ impl Cluster<'_> {
     fn runs_ahead(&self, barrier: u32, copies: &[u32]) -> Option<(Label, String)> {
         let passes = |w: usize, n: u32| self.warps[w].passed.iter().any(|passed| passed.barrier == n);
         let came = self.barriers[barrier as usize].came.iter();
-        let mut issuers: Vec<usize> =
-            came.filter(|came| came.bytes && copies.contains(&came.site)).map(|came| came.warp).collect();
-        issuers.sort_unstable();
-        issuers.dedup();
+        let issuers = distinct(came.filter(|came| came.bytes && copies.contains(&came.site)).map(|came| came.warp));
         let reads = |w: usize| passes(w, barrier) && !issuers.contains(&w);
         issuers.iter().find_map(|&w| {
             let told = (0..self.barriers.len() as u32).filter(|&n| {

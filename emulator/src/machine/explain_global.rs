@@ -4,6 +4,7 @@ use super::cluster::Cluster;
 use super::drafts::Draft;
 use super::explain::{GLOBAL_RULE, PROXY_RULE};
 use super::explain_copy::{Cure, FLAG_RULE};
+use super::names::Name;
 use super::state::{ActorKind, Race};
 use crate::diagnostic::Severity;
 use crate::order::{Reason, Stamp};
@@ -16,23 +17,18 @@ impl Cluster<'_> {
         let load = [first.site, second.site].into_iter().find(|&site| self.is_non_coherent(site));
         if let Some(load) = load {
             let write = if first.site == load { second } else { first };
-            return Draft {
-                names: vec![],
-                ..Draft::of(race, "")(
-                    "non-coherent-load",
-                    format!("{} is loaded with .nc, and the kernel writes it", b.describe(race.conflict.byte)),
-                    vec![self.label(load, "loaded here"), self.label(write.site, "written here")],
-                    "ld.global.nc takes data from a cache that no write of the kernel reaches: it is for data that nobody writes while the \
+            return Draft::of(race, None)(
+                "non-coherent-load",
+                format!("{} is loaded with .nc, and the kernel writes it", b.describe(race.conflict.byte)),
+                vec![self.label(load, "loaded here"), self.label(write.site, "written here")],
+                "ld.global.nc takes data from a cache that no write of the kernel reaches: it is for data that nobody writes while the \
                      kernel runs, whatever orders the two (PTX ISA 9.7.9.9).",
-                    "Load it without .nc.".into(),
-                )
-            };
+                "Load it without .nc.".into(),
+            );
         }
         if race.conflict.reason == Reason::NotFenced && !race.conflict.second_writes {
             let (reader, place) = (self.who_of_grid(second), b.describe(race.conflict.byte));
-            return Draft {
-                names: vec![],
-                ..Draft::of(race, "")(
+            return Draft::of(race, None)(
                     "missing-proxy-fence",
                     format!(
                         "{reader} reads {place} through the asynchronous proxy, but no proxy fence follows the stores that wrote it"
@@ -44,18 +40,17 @@ impl Cluster<'_> {
                     PROXY_RULE,
                     "Let every thread that stores execute fence.proxy.async.global after its stores, before the barrier or the release."
                         .into(),
-                )
-            };
+            );
         }
         if race.same_value {
-            return self.explain_same_value(race, b.describe(race.conflict.byte));
+            return self.explain_same_value(race, Name::Given(b.describe(race.conflict.byte)));
         }
         // What overwrites does not see what others have read there.
         let reads = !race.conflict.first_writes;
         if race.conflict.reason == Reason::NotFenced {
             let does = if self.combines(second.site) { "adds to" } else { "overwrites" };
             let (writer, place) = (self.who_of_grid(second), b.describe(race.conflict.byte));
-            let draft = Draft::of(race, "");
+            let draft = Draft::of(race, None);
             let by = format!(
                 "{} it here, through the generic proxy",
                 self.who_of_grid(first) + if reads { " reads" } else { " stores to" }
@@ -66,7 +61,6 @@ impl Cluster<'_> {
             return match reads {
                 true => Draft {
                     severity: Severity::Note,
-                    names: vec![],
                     ..draft(
                         "missing-proxy-fence-before-overwrite",
                         format!(
@@ -77,18 +71,15 @@ impl Cluster<'_> {
                         help.into(),
                     )
                 },
-                false => Draft {
-                    names: vec![],
-                    ..draft(
-                        "missing-proxy-fence",
-                        format!(
-                            "{writer} {does} {place} through the asynchronous proxy, but no proxy fence follows the stores that wrote it"
-                        ),
-                        labels,
-                        PROXY_RULE,
-                        help.into(),
-                    )
-                },
+                false => draft(
+                    "missing-proxy-fence",
+                    format!(
+                        "{writer} {does} {place} through the asynchronous proxy, but no proxy fence follows the stores that wrote it"
+                    ),
+                    labels,
+                    PROXY_RULE,
+                    help.into(),
+                ),
             };
         }
         let verb = |writes| if writes { "writes" } else { "reads" };

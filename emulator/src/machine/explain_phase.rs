@@ -3,26 +3,30 @@
 
 use super::cluster::Cluster;
 use super::drafts::Draft;
-use super::follows::AGAIN;
-use super::names::counted;
+use super::names::{Name, counted};
 use super::state::{ActorKind, Commit, Heard, Race};
 use super::warp::Passed;
-use crate::diagnostic::Label;
+use crate::diagnostic::{Label, Meaning};
 use crate::order::Stamp;
 use crate::program::facts::leads;
 
 /// How a wait passes for which no phase is complete.
 const AT_ONCE: &str = "at once: the barrier was fresh, and parity 1 counts as complete";
 
+/// How a label of a wait ends, and what it means: whether it has passed on a phase which had let its warp pass before.
+pub fn passed_before(again: bool) -> (&'static str, Meaning) {
+    if again { (" a second time", Meaning::PassedAgain) } else { ("", Meaning::Plain) }
+}
+
 impl Cluster<'_> {
     /// Tensor memory is read before the MMA that writes it is known to be complete: no commit, no wait, or a wait for the
     /// wrong phase.
-    pub fn explain_early_read(&self, race: &Race, mma: Stamp, load: Stamp, name: &str) -> Draft {
+    pub fn explain_early_read(&self, race: &Race, mma: Stamp, load: Stamp, name: &Name) -> Draft {
         const RULE: &str = "What an MMA writes may be read only after a tcgen05.commit that follows it has arrived at \
                             an mbarrier and the reader has waited for that phase (PTX ISA 9.7.16.6.2.1.1, \
                             9.7.16.6.4.4). A wait for parity P passes when the phase before the current one has \
                             parity P (9.7.13.15.16): on a fresh mbarrier, P = 1 passes at once.";
-        let draft = Draft::of(race, name);
+        let draft = Draft::of(race, Some(name));
         let base = |code, title, labels, help| Draft { early: true, ..draft(code, title, labels, RULE, help) };
         let read = self.label(load.site, format!("{} reads it here", self.who(load)));
         let work = self.tensor_work(mma);
@@ -174,8 +178,9 @@ impl Cluster<'_> {
             Some(seen) => format!("passed on phase {seen}"),
             None => "passed at once, on a fresh mbarrier".to_string(),
         };
-        let before = if passed.again { AGAIN } else { "" };
+        let (before, meaning) = passed_before(passed.again);
         let label = self.label(passed.site, format!("this wait for parity {} of {name} {on}{before}", passed.parity));
+        let label = label.that_means(meaning);
         let help = match passed.again {
             // In a loop, one parity is right for every second round at most.
             true => format!(

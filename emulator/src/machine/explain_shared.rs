@@ -12,9 +12,9 @@ use crate::order::{Reason, Stamp, Views};
 impl Cluster<'_> {
     pub fn explain_shared(&self, race: &Race) -> Draft {
         let (first, second) = (race.conflict.first, race.second);
-        let name = self.shared_name(race.conflict.byte as u32);
+        let name = self.shared_place(race.conflict.byte as u32);
         let is_mma = |s| matches!(self.kind(s), Some(ActorKind::Mmas { .. } | ActorKind::Wgmmas { .. }));
-        let draft = Draft::of(race, &name);
+        let draft = Draft::of(race, Some(&name));
         // What overwrites does not see what it overwrites: production kernels leave this fence out.
         if race.conflict.reason == Reason::NotFenced
             && race.conflict.second_writes

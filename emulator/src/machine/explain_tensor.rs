@@ -2,6 +2,7 @@
 
 use super::cluster::Cluster;
 use super::drafts::Draft;
+use super::names::Name;
 use super::state::{ActorKind, Heard, Race};
 use crate::diagnostic::{Label, Severity};
 use crate::order::{Reason, Stamp};
@@ -35,7 +36,7 @@ impl Cluster<'_> {
     }
 
     /// The order is there, but not the fences that the ISA asks for: a note.
-    fn explain_missing_fence(&self, race: &Race, name: String) -> Draft {
+    fn explain_missing_fence(&self, race: &Race, name: Name) -> Draft {
         let (first, second) = (race.conflict.first, race.second);
         let before = race.conflict.reason == Reason::NoFenceBefore;
         let (fence, place, elsewhere) = if before {
@@ -77,14 +78,14 @@ impl Cluster<'_> {
     }
 
     /// What a load reads is overwritten or freed, and no wait for loads stands between: a note where its registers were used in time.
-    fn explain_unwaited_load(&self, race: &Race, name: &str) -> Draft {
+    fn explain_unwaited_load(&self, race: &Race, name: &Name) -> Draft {
         let (first, second) = (race.conflict.first, race.second);
         let what = if race.frees { "freed" } else { "overwritten" };
         let labels = vec![
             self.label(first.site, format!("{} reads it here, asynchronously", self.who(first))),
             self.label(second.site, format!("{what} here")),
         ];
-        let draft = Draft::of(race, name);
+        let draft = Draft::of(race, Some(name));
         if race.in_time {
             let title = format!(
                 "{{}} is {what} after the registers of the tcgen05.ld that reads it were used, but without tcgen05.wait::ld, or with one that comes too late"
@@ -119,9 +120,9 @@ impl Cluster<'_> {
     pub fn explain_tensor(&self, race: &Race) -> Draft {
         let (first, second) = (race.conflict.first, race.second);
         let column = (race.conflict.byte / 16) as u32 % super::tensor::COLUMNS;
-        let name = self.tensor_name(column);
+        let name = self.tensor_place(column);
         let is_mma = |s| matches!(self.kind(s), Some(ActorKind::Mmas { .. }));
-        let draft = Draft::of(race, &name);
+        let draft = Draft::of(race, Some(&name));
         if matches!(race.conflict.reason, Reason::NoFenceBefore | Reason::NoFenceAfter) {
             return self.explain_missing_fence(race, name);
         }
@@ -225,7 +226,7 @@ impl Cluster<'_> {
     }
 
     /// A product is read while another MMA writes over it.
-    fn explain_overwritten(&self, race: &Race, mma: Stamp, load: Stamp, name: &str) -> Draft {
+    fn explain_overwritten(&self, race: &Race, mma: Stamp, load: Stamp, name: &Name) -> Draft {
         let mut labels = vec![
             self.label(mma.site, "the tensor core writes it here"),
             self.label(load.site, "read here; its completion is not ordered before the MMA"),
@@ -235,7 +236,7 @@ impl Cluster<'_> {
             Some(wait) => labels.push(wait),
             None => labels.extend(self.tells_too_early(mma, load)),
         }
-        Draft::of(race, name)(
+        Draft::of(race, Some(name))(
             "accumulator-overwritten",
             format!("the {} overwrites {{}} while {} may still be reading it", self.tensor_work(mma), self.who(load)),
             labels,
@@ -256,8 +257,11 @@ impl Cluster<'_> {
         };
         let waits = self.warps.get(warp as usize)?.passed.iter().rev().filter(|passed| passed.fresh && !passed.lost);
         let (barrier, site) = waits
-            .flat_map(|passed| self.barriers[passed.barrier as usize].came.iter().map(|came| (passed.barrier, came)))
-            .find(|(_, came)| came.warp == reader as usize && !came.bytes && !self.is_commit(came.site))
+            .flat_map(|passed| {
+                let came = self.comes_by_threads(&self.barriers[passed.barrier as usize]);
+                came.map(|came| (passed.barrier, came))
+            })
+            .find(|(_, came)| came.warp == reader as usize)
             .map(|(barrier, came)| (barrier, came.site))?;
         let text = format!(
             "{} arrives at {} here, for which the MMA's thread waits: not all of its loads come before",

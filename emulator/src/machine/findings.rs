@@ -293,7 +293,7 @@ mod tests {
             code,
             severity: Severity::Finding,
             title: String::new(),
-            labels: vec![Label { place, text: String::new(), aside: false }],
+            labels: vec![Label::new(place, "")],
             rule: String::new(),
             help: String::new(),
             count: 1,

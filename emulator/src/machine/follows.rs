@@ -1,7 +1,7 @@
 //! Which findings follow from which others: a cause is told, and what it leads to stands behind it or is left out.
 
 use super::statements::{Does, Statements};
-use crate::diagnostic::{Diagnostic, Label, Place, Severity};
+use crate::diagnostic::{Diagnostic, Label, Meaning, Place, Severity};
 
 /// What becomes of a diagnostic that follows from another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,9 +58,6 @@ const READ_ELSEWHERE: &[&str] = &[
     "undefined-operand",
     "undefined-value-stored",
 ];
-
-/// What is said of a wait that passes on a phase of which its warp has known.
-pub const AGAIN: &str = " a second time";
 
 /// Somebody reads tensor memory too early.
 const READS_EARLY: &[&str] = &["mma-not-awaited", "mma-not-committed", "wrong-phase", "early-arrival"];
@@ -225,12 +222,11 @@ fn names_a_barrier(_: &Diagnostic, other: &Diagnostic, statements: &Statements) 
 
 /// The other, and not the one, is of a wait that passed on a phase which had let it pass before.
 fn waits_again(one: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
-    let again = |d: &Diagnostic| d.title.contains(AGAIN) || d.labels.iter().any(|label| label.text.contains(AGAIN));
+    let again = |d: &Diagnostic| d.labels.iter().any(|label| label.meaning == Meaning::PassedAgain);
     again(other) && !again(one)
 }
 
 /// A label of the other is a wait that passed on a phase which had let it pass before.
-fn names_such_a_wait(_: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
-    let again = |label: &Label| label.text.contains(AGAIN) && statements.are(&label.place, Does::Waits);
-    other.labels.iter().any(again)
+fn names_such_a_wait(_: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
+    other.labels.iter().any(|label| label.meaning == Meaning::PassedAgain)
 }

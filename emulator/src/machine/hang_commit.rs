@@ -2,8 +2,9 @@
 
 use super::cluster::Cluster;
 use super::hang::{Blocked, barrier_of};
+use super::names::distinct;
 use super::warp::State;
-use crate::diagnostic::{Diagnostic, Label};
+use crate::diagnostic::{Diagnostic, Label, Meaning};
 use crate::program::facts::{Way, ways_lead};
 use crate::program::op::{Inst, Op};
 
@@ -11,20 +12,42 @@ use crate::program::op::{Inst, Op};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Uncommitted {
     site: u32,
-    why: &'static str,
+    commits: Commits,
 }
 
-/// None covers it.
-const NONE: &str = "no tcgen05.commit follows this MMA";
-/// A later one covers it, but does not tell who waits.
-const LATE: &str = "no tcgen05.commit follows this MMA before its thread waits for what it multiplies next";
-/// No statement of the kernel arrives at the mbarrier.
-const OF_OTHERS: &str = "the last MMA: no tcgen05.commit behind it is to the mbarrier that is waited for";
+/// What is known of the commits behind an MMA.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Commits {
+    /// None covers it.
+    None,
+    /// A later one covers it, but does not tell who waits.
+    Late,
+    /// No statement of the kernel arrives at the mbarrier.
+    ToOthers,
+}
+
+impl Commits {
+    fn said(self) -> (&'static str, Meaning) {
+        match self {
+            Commits::None => (NOT_COMMITTED, Meaning::NotCommitted),
+            Commits::Late => (
+                "no tcgen05.commit follows this MMA before its thread waits for what it multiplies next",
+                Meaning::NotCommitted,
+            ),
+            Commits::ToOthers => {
+                ("the last MMA: no tcgen05.commit behind it is to the mbarrier that is waited for", Meaning::Plain)
+            }
+        }
+    }
+}
+
+/// What is said of an MMA that no commit follows.
+pub const NOT_COMMITTED: &str = "no tcgen05.commit follows this MMA";
 
 impl Uncommitted {
     /// Commits cover it, and none of the kernel is to what is waited for.
     pub fn is_of_others(self) -> bool {
-        self.why == OF_OTHERS
+        self.commits == Commits::ToOthers
     }
 }
 
@@ -50,16 +73,16 @@ impl Cluster<'_> {
         }
         let open = self.uncommitted().into_iter().find(|&warp| self.is_past_its_commit(blocked, waiter, warp, role));
         let of_all = open.and_then(|warp| self.issued.sites.get(&warp));
-        let of_all = of_all.map(|&site| Uncommitted { site, why: NONE });
+        let of_all = of_all.map(|&site| Uncommitted { site, commits: Commits::None });
         // Or the commits of other stages have covered it since, and what waits for this one hears of none.
         let of_one = || {
             let others = blocked.iter().filter(|b| role == 0 && self.awaits_operands_of(b, waiter));
             let mut sites = others.flat_map(|other| self.issued.sites_of(other.warp));
-            sites.find(|&site| self.goes_on_uncommitted(site)).map(|site| Uncommitted { site, why: LATE })
+            sites.find(|&site| self.goes_on_uncommitted(site)).map(|site| Uncommitted { site, commits: Commits::Late })
         };
         let of_others = || {
             let product = role == 2 && self.may_arrive(b.offset).is_empty();
-            self.issued.last.filter(|_| product).map(|site| Uncommitted { site, why: OF_OTHERS })
+            self.issued.last.filter(|_| product).map(|site| Uncommitted { site, commits: Commits::ToOthers })
         };
         of_all.or_else(of_one).or_else(of_others)
     }
@@ -78,9 +101,7 @@ impl Cluster<'_> {
     fn uncommitted(&self) -> Vec<usize> {
         let covered = |key| self.covered.get(key).copied().unwrap_or(0);
         let open = self.mma_queues.iter().filter(|(key, queue)| queue.epoch > covered(key));
-        let mut warps: Vec<usize> = open.map(|(&(warp, _), _)| warp).collect();
-        warps.sort_unstable();
-        warps
+        distinct(open.map(|(&(warp, _), _)| warp))
     }
 
     /// Whether a warp has gone past the place where it would have committed its MMAs for this wait: it has ended, or is who waits, or waits
@@ -121,8 +142,8 @@ impl Cluster<'_> {
             true => (2, ", with .multicast::cluster and a mask of both CTAs if both wait"),
             false => (1, ""),
         };
-        let (product, threads) = match mma.why {
-            OF_OTHERS => (
+        let (product, threads) = match mma.commits {
+            Commits::ToOthers => (
                 "No statement arrives at this mbarrier. If it tells that a product is there: behind",
                 " If it tells what threads have done, let those execute mbarrier.arrive on it.",
             ),
@@ -137,7 +158,8 @@ impl Cluster<'_> {
                 self.at(mma.site)
             ),
         );
-        d.labels = vec![wait, self.label(mma.site, mma.why)];
+        let (text, meaning) = mma.commits.said();
+        d.labels = vec![wait, self.label(mma.site, text).that_means(meaning)];
         d
     }
 }

@@ -4,7 +4,7 @@ use super::cluster::Cluster;
 use super::hang::Blocked;
 use super::hang_root::by_site;
 use super::mbarrier::{Came, Mbarrier};
-use super::names::counted;
+use super::names::{counted, distinct};
 use crate::diagnostic::Diagnostic;
 use crate::program::op::Op;
 
@@ -170,9 +170,6 @@ impl Cluster<'_> {
             d.labels = vec![wait];
             if too_few {
                 d.labels.insert(0, init);
-            } else if let Some((other, help)) = self.runs_past_its_stages(root.warp, root.site, barrier) {
-                d.labels.push(other);
-                d.help = help;
             }
             for (site, _) in by_site(&b.previous).into_iter().take(2) {
                 d.labels.push(self.label(site, format!("the last arrival (phase {}) came from here", b.phase - 1)));
@@ -206,10 +203,7 @@ impl Cluster<'_> {
     pub fn warps_that_arrive(&self, b: &Mbarrier) -> u32 {
         let count = |since: u64| {
             let late = self.comes_by_threads(b).filter(|came| came.phase >= since);
-            let mut arrivers: Vec<usize> = late.map(|came| came.warp).collect();
-            arrivers.sort_unstable();
-            arrivers.dedup();
-            arrivers.len() as u32
+            distinct(late.map(|came| came.warp)).len() as u32
         };
         // Where each arrival completes a phase, a round has as many phases as arrivers.
         count(b.phase.saturating_sub(count(0).into()))

@@ -2,7 +2,7 @@
 
 use super::cluster::Cluster;
 use super::hang::{Blocked, barrier_of};
-use crate::diagnostic::{Diagnostic, Label};
+use crate::diagnostic::{Diagnostic, Label, Meaning};
 use crate::program::op::Op;
 
 const ANYTHING: &str = "Let a thread execute mbarrier.arrive on it (with expect_tx if copies bring their bytes to it) before others wait. If it waits \
@@ -75,7 +75,9 @@ impl Cluster<'_> {
                 let does = if self.is_commit(site) { "this commit tells" } else { "this arrives at" };
                 Some(self.label(site, format!("{does} {}", self.barrier_name(other))))
             }
-            (.., Some(site)) => Some(self.label(site, "no tcgen05.commit follows this MMA")),
+            (.., Some(site)) => {
+                Some(self.label(site, super::hang_commit::NOT_COMMITTED).that_means(Meaning::NotCommitted))
+            }
             _ => None,
         });
         d

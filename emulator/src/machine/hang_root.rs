@@ -6,6 +6,7 @@
 use super::cluster::Cluster;
 use super::hang::{Blocked, barrier_of};
 use super::mbarrier::Mbarrier;
+use super::names::distinct;
 use super::warp::State;
 use crate::program::facts::leads;
 use crate::program::op::{Op, Reg, TmaKind};
@@ -196,9 +197,7 @@ impl Cluster<'_> {
                 peers.filter(|&w| !self.at_offset(b).any(|b| b.came.iter().any(|c| (c.warp, c.site) == (w, one.site)))),
             );
         }
-        due.sort_unstable();
-        due.dedup();
-        due
+        distinct(due.into_iter())
     }
 
     /// A wait for a phase that some arrivals or bytes have come for, but not all: rather one for which nobody who waits is due.
@@ -239,10 +238,7 @@ impl Cluster<'_> {
         if elsewhere || !self.arrival_sites(b.offset).into_iter().any(|site| self.is_commit(site)) {
             return Vec::new();
         }
-        let mut due: Vec<usize> = self.mma_queues.keys().map(|&(warp, _)| warp).collect();
-        due.sort_unstable();
-        due.dedup();
-        due
+        distinct(self.mma_queues.keys().map(|&(warp, _)| warp))
     }
 
     /// Nothing has come yet, and nothing tells who should: rather the wait that began first, of those for mbarriers. Of waits that

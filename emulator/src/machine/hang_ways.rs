@@ -164,36 +164,65 @@ impl Cluster<'_> {
         twice.then_some(last)
     }
 
-    /// The wait that this statement let pass before, where it has gone through mbarriers of one name in their order, and has come to the
-    /// memory behind them.
+    /// The wait that this statement let pass before, where it has gone through the mbarriers of one ring in their order, and has come to the memory
+    /// behind them: to that of another ring.
     fn run_past(&self, waiter: &Blocked) -> Option<Passed> {
         let barrier = barrier_of(waiter)?;
         let offset = |barrier: u32| self.barriers[barrier as usize].offset;
-        // By its name, or, where several lie in one variable or in none, by what tells it: commits, or threads.
-        let ring = |barrier: u32| {
-            let name = self.shared_name(offset(barrier));
-            let beside = [offset(barrier).saturating_sub(8), offset(barrier) + 8];
-            let alone = !beside.into_iter().any(|other| self.shared_name(other) == name);
-            let named = name.strip_prefix('`').filter(|_| alone);
-            let named = named.and_then(|name| name.split(['[', '`']).next()).map(str::to_string);
-            let came = self.barriers[barrier as usize].came.iter().find(|came| !came.bytes).map(|came| came.site);
-            let site = came.or_else(|| self.sure_to_arrive(offset(barrier)).first().copied());
-            named.or_else(|| Some(if self.is_commit(site?) { "commits" } else { "threads" }.to_string()))
-        };
-        let here = ring(barrier)?;
         let passed = self.warps[waiter.warp].passed.iter().filter(|passed| passed.site == waiter.site);
         let mut before: Vec<&Passed> = passed.collect();
         before.sort_by_key(|passed| offset(passed.barrier));
         let last = before.last()?;
-        let other = ring(last.barrier).filter(|other| *other != here)?;
         let stride = before.windows(2).map(|two| offset(two[1].barrier) - offset(two[0].barrier)).min().unwrap_or(8);
+        if offset(last.barrier) + stride != offset(barrier) {
+            return None;
+        }
         // What arrives at the one arrives at the other, too: the ring goes on.
         let came = |n: u32, site: u32| self.barriers[n as usize].came.iter().any(|came| came.site == site);
         if self.barriers[barrier as usize].came.iter().any(|one| came(last.barrier, one.site)) {
             return None;
         }
-        let in_order = before.iter().all(|passed| ring(passed.barrier).as_ref() == Some(&other));
-        (in_order && offset(last.barrier) + stride == offset(barrier)).then_some(**last)
+        let rings: Vec<Option<String>> =
+            before.iter().map(|passed| self.ring_by_name(offset(passed.barrier))).collect();
+        let one_ring = rings.iter().all(|ring| *ring == rings[rings.len() - 1]);
+        let another = match (self.ring_by_name(offset(barrier)), &rings[rings.len() - 1]) {
+            (Some(here), Some(before)) => here != *before,
+            (None, None) => self.told_otherwise(barrier, last.barrier) || self.is_awaited_otherwise(barrier, &before),
+            _ => true,
+        };
+        (one_ring && another).then_some(**last)
+    }
+
+    /// What a ring of mbarriers is called. Several in one variable have no names of their own, nor has what lies in none.
+    fn ring_by_name(&self, offset: u32) -> Option<String> {
+        let name = self.shared_name(offset);
+        let beside = [offset.saturating_sub(8), offset + 8];
+        let alone = !beside.into_iter().any(|other| self.shared_name(other) == name);
+        let named = name.strip_prefix('`').filter(|_| alone)?;
+        named.split(['[', '`']).next().map(str::to_string)
+    }
+
+    /// Commits tell the one of two mbarriers, and threads the other.
+    fn told_otherwise(&self, one: u32, other: u32) -> bool {
+        let by_commit = |n: u32| {
+            let b = &self.barriers[n as usize];
+            let came = b.came.iter().find(|came| !came.bytes).map(|came| came.site);
+            let site = came.or_else(|| self.sure_to_arrive(b.offset).first().copied());
+            site.map(|site| self.is_commit(site))
+        };
+        by_commit(one).zip(by_commit(other)).is_some_and(|(one, other)| one != other)
+    }
+
+    /// A statement has waited for an mbarrier, and never for one of these, for which another has.
+    fn is_awaited_otherwise(&self, barrier: u32, these: &[&Passed]) -> bool {
+        self.warps.iter().any(|warp| {
+            let by = warp.passed.iter().filter(|passed| passed.barrier == barrier);
+            let these_too = |site: u32| {
+                let mut its = warp.passed.iter().filter(|passed| passed.site == site);
+                its.any(|passed| these.iter().any(|one| one.barrier == passed.barrier))
+            };
+            by.into_iter().any(|passed| these.iter().all(|one| one.site != passed.site) && !these_too(passed.site))
+        })
     }
 
     /// Nobody who has not arrived at this CTA barrier would come to it, or to one whose number is not known, by going on.

@@ -288,7 +288,9 @@ impl Cluster<'_> {
             },
             "Only mbarrier operations may touch a valid mbarrier object (PTX ISA 9.7.13.15).",
             match writes {
-                true => "Check the address of the store, and the sizes of the buffers beside the barrier.",
+                true => {
+                    "Check the address of the store, and the sizes of the buffers beside the barrier. If the barrier is not needed any more, end it with mbarrier.inval first."
+                }
                 false => {
                     "Check the address of the load. If it is to tell whether a phase is complete, use mbarrier.test_wait or mbarrier.try_wait."
                 }

@@ -232,6 +232,18 @@ pub struct GlobalBuffer {
     pub constant: bool,
 }
 
+#[cfg(test)]
+impl Global {
+    /// One buffer, `a`, which holds this.
+    pub fn of(memory: Memory) -> Global {
+        let whole = memory.all_defined(0, memory.bytes.len());
+        let (row_bytes, element_bytes) = (None, 1);
+        let buffer =
+            GlobalBuffer { name: "a".into(), base: 0, memory, whole, row_bytes, element_bytes, constant: false };
+        Global { buffers: vec![buffer], ..Global::default() }
+    }
+}
+
 impl GlobalBuffer {
     /// How messages name a byte of it: row and column if it holds a matrix.
     pub fn describe(&self, byte: u64) -> String {

@@ -121,6 +121,7 @@ mod registers;
 mod remote;
 mod resolve;
 mod rewrites;
+mod runaway;
 mod scale_factors;
 mod schedule;
 mod scopes;

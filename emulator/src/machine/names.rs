@@ -22,6 +22,74 @@ pub fn counted_are(n: impl Into<u64>, what: &str) -> String {
     counted(n, what) + if n == 1 { " is" } else { " are" }
 }
 
+/// Each once, in their order: warps, CTAs, statements.
+pub fn distinct<T: Ord>(all: impl Iterator<Item = T>) -> Vec<T> {
+    all.collect::<std::collections::BTreeSet<T>>().into_iter().collect()
+}
+
+/// How messages name a place in memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Name {
+    /// By a name that the programmer gave.
+    Given(String),
+    /// By a byte, or a column of tensor memory.
+    Nameless(Unnamed, u32),
+}
+
+/// A memory of whose places some have no name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unnamed {
+    Shared,
+    DynamicShared,
+    Tensor,
+}
+
+impl std::fmt::Display for Name {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        match self {
+            Name::Given(name) => f.write_str(name),
+            Name::Nameless(Unnamed::Shared, at) => write!(f, "shared memory at offset {at:#x}"),
+            Name::Nameless(Unnamed::DynamicShared, at) => write!(f, "dynamic shared memory at byte {at}"),
+            Name::Nameless(Unnamed::Tensor, at) => write!(f, "tensor memory column {at}"),
+        }
+    }
+}
+
+/// Several places in one phrase: those without a name by the first and the last of them.
+pub fn listed(names: &[Name]) -> String {
+    let mut texts: Vec<String> = Vec::new();
+    let mut told: Vec<Unnamed> = Vec::new();
+    for name in names {
+        let &Name::Nameless(memory, at) = name else {
+            texts.push(name.to_string());
+            continue;
+        };
+        if told.contains(&memory) {
+            continue;
+        }
+        told.push(memory);
+        let all = names.iter().filter_map(|other| match other {
+            Name::Nameless(of, at) if *of == memory => Some(*at),
+            _ => None,
+        });
+        let (count, first, last) = all.fold((0, at, at), |(n, first, last), at| (n + 1, at.min(first), at.max(last)));
+        texts.push(match memory {
+            _ if count == 1 => name.to_string(),
+            Unnamed::Shared => format!("shared memory at {count} places from offset {first:#x} to {last:#x}"),
+            Unnamed::DynamicShared => {
+                format!("dynamic shared memory at {count} places from byte {first} to byte {last}")
+            }
+            Unnamed::Tensor => format!("{count} columns of tensor memory from column {first} to column {last}"),
+        });
+    }
+    match texts.as_slice() {
+        [] => String::new(),
+        [one] => one.clone(),
+        [a, b, c, rest @ ..] if rest.len() > 1 => format!("{a}, {b}, {c} and {} more", rest.len()),
+        [most @ .., last] => format!("{} and {last}", most.join(", ")),
+    }
+}
+
 impl Cluster<'_> {
     /// The statement that a fragment executes.
     pub fn site(&self, w: usize, f: usize) -> u32 {
@@ -89,17 +157,19 @@ impl Cluster<'_> {
 
     /// How messages name a byte of shared memory: by its region or variable.
     pub fn shared_name(&self, offset: u32) -> String {
+        self.shared_place(offset).to_string()
+    }
+
+    /// The same, of which several can be told together.
+    pub fn shared_place(&self, offset: u32) -> Name {
         if let Some(dynamic) = offset.checked_sub(self.kernel.dynamic_start) {
-            if let Some(region) = self.region_of(dynamic) {
-                let stage = region.stage.map_or(String::new(), |s| format!("[{s}]"));
-                return format!("`{}{stage}`", region.name);
-            }
-            return format!("dynamic shared memory at byte {dynamic}");
+            let Some(region) = self.region_of(dynamic) else { return Name::Nameless(Unnamed::DynamicShared, dynamic) };
+            let stage = region.stage.map_or(String::new(), |s| format!("[{s}]"));
+            return Name::Given(format!("`{}{stage}`", region.name));
         }
-        let variable = self.kernel.shared.iter().find(|v| offset.checked_sub(v.offset).is_some_and(|d| d < v.bytes));
-        match variable {
-            Some(v) => format!("`{}`", v.name),
-            None => format!("shared memory at offset {offset:#x}"),
+        match self.variable_at(offset) {
+            Some(v) => Name::Given(format!("`{}`", v.name)),
+            None => Name::Nameless(Unnamed::Shared, offset),
         }
     }
 
@@ -109,6 +179,16 @@ impl Cluster<'_> {
             r.space == RegionSpace::DynamicShared && dynamic.checked_sub(r.offset).is_some_and(|d| d < r.bytes)
         };
         self.launch.regions.iter().find(holds)
+    }
+
+    /// The variable that holds a byte of static shared memory.
+    fn variable_at(&self, offset: u32) -> Option<&crate::program::SharedVariable> {
+        self.kernel.shared.iter().find(|v| offset.checked_sub(v.offset).is_some_and(|d| d < v.bytes))
+    }
+
+    /// Where that variable begins, and how many bytes it has.
+    pub fn variable_of(&self, offset: u32) -> Option<(u32, u32)> {
+        self.variable_at(offset).map(|v| (v.offset, v.bytes))
     }
 
     /// Where the buffer begins that holds a byte of shared memory, and how many bytes it has.
@@ -134,14 +214,19 @@ impl Cluster<'_> {
 
     /// How messages name a column of tensor memory.
     pub fn tensor_name(&self, column: u32) -> String {
+        self.tensor_place(column).to_string()
+    }
+
+    /// The same, of which several can be told together.
+    pub fn tensor_place(&self, column: u32) -> Name {
         let region = self
             .launch
             .regions
             .iter()
             .find(|r| r.space == RegionSpace::Tensor && column.checked_sub(r.offset).is_some_and(|d| d < r.bytes));
         match region {
-            Some(region) => format!("`{}`", region.name),
-            None => format!("tensor memory column {column}"),
+            Some(region) => Name::Given(format!("`{}`", region.name)),
+            None => Name::Nameless(Unnamed::Tensor, column),
         }
     }
 
@@ -168,6 +253,34 @@ impl Cluster<'_> {
             format!("warp {} of CTA {}", warp.index, warp.cta)
         } else {
             format!("warp {}", warp.index)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What has no name is told by its first and last place, however many there are, and takes the place of one name.
+    #[test]
+    fn places_without_a_name_are_told_together() {
+        let given = |name: &str| Name::Given(name.into());
+        let bytes = |at| Name::Nameless(Unnamed::DynamicShared, at);
+        for (names, says) in [
+            (vec![], ""),
+            (vec![bytes(64)], "dynamic shared memory at byte 64"),
+            (vec![bytes(64), bytes(16), bytes(48)], "dynamic shared memory at 3 places from byte 16 to byte 64"),
+            (
+                vec![given("a"), bytes(64), given("b"), bytes(16)],
+                "a, dynamic shared memory at 2 places from byte 16 to byte 64 and b",
+            ),
+            (["a", "b", "c", "d", "e"].map(given).to_vec(), "a, b, c and 2 more"),
+            (
+                [4, 5].map(|at| Name::Nameless(Unnamed::Tensor, at)).to_vec(),
+                "2 columns of tensor memory from column 4 to column 5",
+            ),
+        ] {
+            assert_eq!(listed(&names), says);
         }
     }
 }

@@ -62,7 +62,25 @@ impl Cluster<'_> {
             self.unwritten.push((site, cta, at));
         }
         let name = self.shared_name_exact(at);
-        self.origin(site, format!("this MMA reads {name}, which nothing has written"))
+        let part = self.part_written(cta, at);
+        self.origin(site, format!("this MMA reads {name}{part}"))
+    }
+
+    /// That nothing has written a buffer, of which the 16 bytes from here on hold such a byte; where, if it is written in part.
+    fn part_written(&self, cta: usize, at: u32) -> String {
+        const NOTHING: &str = ", which nothing has written";
+        let shared = &self.ctas[cta].shared;
+        let Some((start, bytes)) = self.buffer_of(at).or_else(|| self.variable_of(at)) else { return NOTHING.into() };
+        match shared.defined_among(start as usize, bytes as usize) {
+            (_, 0) => NOTHING.into(),
+            (_, written) => {
+                let first = (at..at + 16).find(|&byte| !shared.is_defined(byte as usize)).unwrap_or(at);
+                format!(
+                    " at byte {}{NOTHING}: {written} of its {bytes} bytes are written so far",
+                    first.saturating_sub(start)
+                )
+            }
+        }
     }
 
     /// The run has come to its end: which MMAs have multiplied what nothing has written since, either.

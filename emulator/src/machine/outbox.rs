@@ -366,25 +366,15 @@ impl Write {
 mod tests {
     use super::*;
     use crate::machine::exact::tests::Random;
-    use crate::machine::memory::GlobalBuffer;
 
     /// Plain writes, in one piece and in several that may overlap, defined and not, and sums: what is read is what all of them leave, one
     /// after the other.
     #[test]
     fn a_cluster_reads_what_all_its_writes_leave() {
         let mut random = Random(11);
-        let buffer = |memory| GlobalBuffer {
-            name: "d".into(),
-            base: 0,
-            whole: true,
-            memory,
-            row_bytes: None,
-            element_bytes: 1,
-            constant: false,
-        };
         let size = PAGE + 64;
         for case in 0..60 {
-            let global = Global { buffers: vec![buffer(Memory::zeros(size as usize))], ..Global::default() };
+            let global = Global::of(Memory::zeros(size as usize));
             let (mut outbox, mut all) = (Outbox::default(), global.buffers[0].memory.clone());
             for step in 0..60 {
                 let mut any = |n: u64| random.next() % n;

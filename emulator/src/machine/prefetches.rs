@@ -78,22 +78,12 @@ fn ask(unfetched: &mut VecDeque<(usize, Runs)>, global: &Global) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::memory::GlobalBuffer;
     use crate::report::Memory;
 
     /// Rows of two copies, in their order, each once; none of a copy that has been done, and none that is long.
     #[test]
     fn each_row_is_asked_for_once() {
-        let buffer = GlobalBuffer {
-            name: "a".into(),
-            base: 0,
-            whole: true,
-            memory: Memory::zeros(1 << 14),
-            row_bytes: None,
-            element_bytes: 1,
-            constant: false,
-        };
-        let global = Global { buffers: vec![buffer], ..Global::default() };
+        let global = Global::of(Memory::zeros(1 << 14));
         let rows = |first, bytes, count| Rows {
             linear: 0,
             bytes,

@@ -6,7 +6,7 @@ use super::names::counted;
 use crate::MAX_SHARED;
 use crate::diagnostic::{Diagnostic, Label, Place, Severity};
 use crate::launch::param::Extent;
-use crate::launch::{Content, Launch};
+use crate::launch::{Content, Launch, Param};
 use crate::program::op::Op;
 use crate::program::{Kernel, Program};
 use rustc_hash::FxHashMap;
@@ -304,6 +304,9 @@ fn way_out(field: &str) -> &'static str {
     }
 }
 
+/// Of the object that `cuTensorMapEncodeTiled` makes.
+const TENSOR_MAP_BYTES: u32 = 128;
+
 /// The kernel's parameter block, for buffers at these addresses.
 fn parameters(kernel: &Kernel, launch: &Launch, buffers: &[Extent]) -> Result<Vec<u8>, Box<Diagnostic>> {
     let error = |field: &str, title: String, help: &str| {
@@ -373,16 +376,31 @@ fn parameters(kernel: &Kernel, launch: &Launch, buffers: &[Extent]) -> Result<Ve
             return Err(error(
                 &field,
                 format!(
-                    "parameter `{}` takes {}, the launch gives {}",
+                    "parameter `{}` takes {}, the launch gives {}{}",
                     slot.name,
                     counted(slot.bytes, "byte"),
+                    match value {
+                        Param::TensorMap { .. } => "a tensor map, which has ",
+                        Param::Pointer { .. } => "an address, which has ",
+                        _ => "",
+                    },
                     bytes.len()
                 ),
                 &match slot.ty.as_str() {
+                    "u64" | "b64" | "s64" if matches!(value, Param::TensorMap { .. }) => format!(
+                        "It is of type `.{}`: give a buffer's address, `{{ \"pointer\": {{ \"buffer\": 0 }} }}`; or make the kernel's parameter one of {} bytes, `.param .align 64 .b8 {}[{}]`.",
+                        slot.ty,
+                        bytes.len(),
+                        slot.name,
+                        bytes.len(),
+                    ),
                     "u64" | "b64" | "s64" => format!(
                         "It is of type `.{}`: give a buffer's address, `{{ \"pointer\": {{ \"buffer\": 0 }} }}`, or a number, `{{ \"u64\": … }}`.",
                         slot.ty
                     ),
+                    ty if ty.starts_with('b') && slot.bytes == TENSOR_MAP_BYTES => {
+                        "A parameter of 128 bytes mostly is a tensor map: give `{ \"tensor_map\": { \"buffer\": 0, \"map\": … } }`; or its bytes as `bytes`, or as a `struct`.".into()
+                    }
                     ty if ty.starts_with('b') => {
                         format!("Give its {} as `bytes`, or as a `struct`.", counted(slot.bytes, "byte"))
                     }

@@ -9,7 +9,6 @@ use super::fragments::Soonest;
 use super::outbox::Item;
 use super::state::Pending;
 use super::warp::{State, Warp};
-use crate::diagnostic::Diagnostic;
 use std::cmp::Reverse;
 
 /// Cycles after which a warp that has asked in vain and not asked again is taken to do something else.
@@ -196,16 +195,6 @@ impl Cluster<'_> {
                 _ => return Ok(()),
             }
         }
-    }
-
-    fn out_of_budget(&self, site: u32) -> Diagnostic {
-        self.problem(
-            "instruction-budget",
-            site,
-            format!("the run was ended after {} warp instructions", self.options.max_instructions),
-            "A run has a budget of instructions, so that a kernel that never ends is reported.",
-            "Look for a loop whose end is never reached; a kernel that needs more can be given more (--max-instructions).".into(),
-        )
     }
 
     pub fn push_event(&mut self, time: u64, event: Pending) {

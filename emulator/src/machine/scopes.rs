@@ -8,6 +8,7 @@
 
 use super::cluster::Cluster;
 use super::drafts::Draft;
+use super::names::Name;
 use super::state::{ActorKind, Race, RaceMemory};
 use super::warp::Warp;
 use crate::diagnostic::Severity;
@@ -139,12 +140,12 @@ impl Cluster<'_> {
     }
 
     /// What two accesses meet in.
-    fn name_of(&self, race: &Race) -> String {
+    fn name_of(&self, race: &Race) -> Name {
         let byte = race.conflict.byte;
         match race.memory {
-            RaceMemory::Global(buffer) => self.global.buffers[buffer].describe(byte),
-            RaceMemory::Shared(_) => self.shared_name(byte as u32),
-            RaceMemory::Tensor(_) => self.tensor_name((byte / 16) as u32 % super::tensor::COLUMNS),
+            RaceMemory::Global(buffer) => Name::Given(self.global.buffers[buffer].describe(byte)),
+            RaceMemory::Shared(_) => self.shared_place(byte as u32),
+            RaceMemory::Tensor(_) => self.tensor_place((byte / 16) as u32 % super::tensor::COLUMNS),
         }
     }
 
@@ -165,7 +166,7 @@ impl Cluster<'_> {
         labels.extend(wait.map(|wait| self.label(wait.site, "this wait is relaxed")));
         Draft {
             severity: Severity::Note,
-            ..Draft::of(race, &name)(
+            ..Draft::of(race, Some(&name))(
                 "missing-acquire",
                 format!(
                     "{} {} {{}} behind {}, but only a relaxed wait puts the two in order",
@@ -225,6 +226,6 @@ impl Cluster<'_> {
         let name = self.name_of(race);
         let title =
             format!("{writer} writes {name}, {reader} reads it, and what orders the two counts within a CTA only");
-        Draft { names: vec![], ..Draft::of(race, "")(code, title, labels, RULE, help.into()) }
+        Draft::of(race, None)(code, title, labels, RULE, help.into())
     }
 }

@@ -2,6 +2,8 @@
 
 use super::cluster::Cluster;
 use super::drafts::Draft;
+use super::explain_phase::passed_before;
+use super::names::Name;
 use super::slices::Tile;
 use super::state::{ActorKind, Race};
 use crate::diagnostic::Label;
@@ -69,7 +71,7 @@ impl Cluster<'_> {
     }
 
     /// A copy of a ring's stage races with an MMA that reads bytes of that stage and has waited for another one.
-    pub fn explain_stage(&self, race: &Race, mma: Stamp, load: Stamp, name: &str) -> Option<Draft> {
+    pub fn explain_stage(&self, race: &Race, mma: Stamp, load: Stamp, name: &Name) -> Option<Draft> {
         if !matches!(self.kind(load), Some(ActorKind::Mbarrier)) {
             return None;
         }
@@ -97,7 +99,7 @@ impl Cluster<'_> {
                  {operand} lies in {there}."
             ),
         };
-        Some(Draft::of(race, name)(
+        Some(Draft::of(race, Some(name))(
             "operand-not-ready",
             format!("an MMA reads {operand} of another stage than its thread has waited for: {{}}"),
             labels,
@@ -105,38 +107,6 @@ impl Cluster<'_> {
              9.7.13.15.16).",
             help,
         ))
-    }
-
-    /// A wait of a ring has gone on, mbarrier by mbarrier, to one that somebody else waits for: what is said of that, and what to try.
-    pub fn runs_past_its_stages(&self, warp: usize, site: u32, barrier: u32) -> Option<(Label, String)> {
-        let (cta, offset) = (self.barriers[barrier as usize].cta, self.barriers[barrier as usize].offset);
-        let at = |n: u32| &self.barriers[n as usize];
-        let passed = |w: usize| self.warps[w].passed.iter().filter(move |p| at(p.barrier).cta == cta);
-        let mut stages: Vec<u32> = passed(warp).filter(|p| p.site == site).map(|p| at(p.barrier).offset).collect();
-        stages.sort_unstable();
-        let &[.., before, last] = stages.as_slice() else { return None };
-        let even = stages.windows(2).all(|two| two[1] - two[0] == last - before);
-        if !even || offset != last + (last - before) {
-            return None;
-        }
-        // Others wait for it by a statement that never waits for these.
-        let (other, theirs) = (0..self.warps.len()).find_map(|w| {
-            let theirs = passed(w).find(|p| p.barrier == barrier && (w, p.site) != (warp, site))?;
-            let shares = passed(w).any(|p| p.site == theirs.site && stages.contains(&at(p.barrier).offset));
-            (!shares).then_some((w, theirs.site))
-        })?;
-        let name = |offset: u32| {
-            let n = (0..self.barriers.len() as u32).find(|&n| at(n).cta == cta && at(n).offset == offset);
-            n.map(|n| self.barrier_name(n)).unwrap_or_default()
-        };
-        let stages_name: Vec<String> = stages.iter().map(|&offset| name(offset)).collect();
-        let label = self.label(theirs, format!("{} waits for {} here", self.warp_name(other), name(offset)));
-        let help = format!(
-            "Let the stage of this wait begin at 0 again behind {}: the statement has waited for {}, and goes on to the mbarrier of another.",
-            name(last),
-            stages_name.join(" and ")
-        );
-        Some((label, help))
     }
 
     /// A warp that issues MMAs waits for the mbarrier at which who reads a product arrives, and has passed there on a phase that it had passed on before:
@@ -158,13 +128,13 @@ impl Cluster<'_> {
             None => "at once, on a fresh mbarrier,".to_string(),
             Some(phase) => format!("on phase {phase}"),
         };
+        let (before, meaning) = passed_before(true);
         let text = format!(
-            "this wait for parity {} of {name}, where {} arrives when it has read, passed {on}{}",
+            "this wait for parity {} of {name}, where {} arrives when it has read, passed {on}{before}",
             wait.parity,
             self.warp_name(reader as usize),
-            super::follows::AGAIN
         );
         let help = format!("Let the parity of this wait for {name} go on with each phase: phase n has parity n mod 2.");
-        Some((self.label(wait.site, text), help))
+        Some((self.label(wait.site, text).that_means(meaning), help))
     }
 }

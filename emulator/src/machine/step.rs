@@ -84,6 +84,9 @@ impl<'a> Cluster<'a> {
                 warp.fragments[f].pc = target;
                 if target <= pc {
                     self.goes_round(w, pc);
+                    if self.instructions >= self.watched {
+                        self.watch_round(w, pc, target);
+                    }
                 }
             } else if kernel.code.get(target as usize).is_some_and(|to| matches!(to.op, Op::Exit) && !to.facts.guarded)
             {

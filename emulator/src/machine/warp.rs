@@ -192,6 +192,8 @@ pub struct Warp {
     /// The last strong access of global memory that brought what it had brought before and changed nothing, or the last wait that
     /// did not succeed: its statement, and when.
     pub asks: Option<(u32, u64)>,
+    /// The loops that it may be in when the run's instructions are used up.
+    pub loops: super::runaway::Loops,
     /// Its rounds since anything changed.
     pub rounds: super::livelock::Rounds,
     /// What strong accesses of global memory brought last: by statement, first lane and its target.

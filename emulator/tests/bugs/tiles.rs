@@ -226,7 +226,7 @@ const SAID: &[(&str, &[&str])] = &[
     ),
     ("l15", &["was stored without the 128-byte swizzle", "chunk c xor (r mod 8)"]),
     ("l16", &["reads A of another stage than its thread has waited for", "Let the address of A go on with the stage"]),
-    ("l17", &["Let the stage of this wait begin at 0 again behind"]),
+    ("l17", &["Let the stage begin at 0 again behind the last one"]),
     ("l18", &["a second time", "Let the parity of this wait", "go on with each phase"]),
     ("l19", &["change with each phase"]),
     ("l20", &["Let the parity of this wait go on with each phase"]),

@@ -160,7 +160,7 @@ fn an_undefined_sum_is_traced_to_the_mma() {
     let edit = ("@second_half", "");
     says(
         &first(Small(1, 160, TWO_ACCUMULATORS), &[edit], |_| {}),
-        &["this MMA reads `tile`", "which nothing has written"],
+        &["this MMA reads `tile` at byte ", ", which nothing has written: ", " bytes are written so far"],
     );
     let edit = ("@acol", "add.u32 %r22, %r6, 16;");
     says(

@@ -175,13 +175,19 @@ fn modifiers_and_operands_fit_the_kind() {
         ("tcgen05.cp.cta_group::1.4x256b [%r1], %r2;", "`%r2` is not a 64-bit register"),
         ("tcgen05.cp.cta_group::1.4x256b [%d1], %d2;", "is not an address in tensor memory"),
         // What the shape does not have, in the tables of tcgen05.ld, st and cp.
-        ("tcgen05.ld.sync.aligned.32x32b.x3.b32 {%r1, %r2, %r3}, [%r4];", "`.x3` of `.32x32b`"),
+        (
+            "tcgen05.ld.sync.aligned.32x32b.x3.b32 {%r1, %r2, %r3}, [%r4];",
+            "`tcgen05.ld` of `.32x32b` cannot have `.x3` `.32x32b` has `.x1`, `.x2`",
+        ),
         (
             "tcgen05.ld.sync.aligned.16x256b.x64.b32 {%r1}, [%r4];",
             "`.16x256b` has `.x1`, `.x2`, `.x4`, `.x8`, `.x16`, `.x32` (PTX",
         ),
         ("tcgen05.st.sync.aligned.16x128b.x128.b32 [%r4], {%r1};", "`.x32`, `.x64` (PTX ISA, tcgen05.st"),
-        ("tcgen05.ld.sync.aligned.16x32bx2.x256.b32 {%r1}, [%r4], 16;", "`.x256` of `.16x32bx2`"),
+        (
+            "tcgen05.ld.sync.aligned.16x32bx2.x256.b32 {%r1}, [%r4], 16;",
+            "`tcgen05.ld` of `.16x32bx2` cannot have `.x256`",
+        ),
         ("tcgen05.ld.sync.aligned.32x32b.b32 {%r1}, [%r4];", "does not say how often it is repeated"),
         ("tcgen05.ld.sync.aligned.32x32b.x1.unpack::16b.b32 {%r1}, [%r4];", "write `.pack::16b`, or leave it out"),
         ("tcgen05.st.sync.aligned.32x32b.x1.pack::16b.b32 [%r4], {%r1};", "write `.unpack::16b`, or leave it out"),
@@ -200,7 +206,10 @@ fn modifiers_and_operands_fit_the_kind() {
             "tcgen05.mma.cta_group::1.kind::f16.block_scale [%r1], %d0, %d1, %r2, [%r3], [%r4], %p0;",
             "Leave it out: `kind::mxf8f6f4`",
         ),
-        ("tcgen05.mma.cta_group::3.kind::f16 [%r1], %d0, %d1, %r2, %p0;", "`.cta_group::3` Write `.cta_group::1`"),
+        (
+            "tcgen05.mma.cta_group::3.kind::f16 [%r1], %d0, %d1, %r2, %p0;",
+            "there is no `.cta_group::3` Write `.cta_group::1`",
+        ),
         (
             "ld.global.v8.b16 {%h0, %h1, %h2, %h3, %h0, %h1, %h2, %h3}, [%d8];",
             "eight elements of 16 bits With `.v8` the elements are of 32",

@@ -7,7 +7,7 @@ use crate::skeleton;
 use crate::steps::{Milestone, Seen, Step};
 use crate::told::{Pointer, Says, Told};
 use crate::workbook::carry;
-use emulator::{Diagnostic, Place};
+use emulator::{Diagnostic, Meaning, Place};
 
 /// Findings that point at the last use of something that must last longer: what is missing is at the kernel's end.
 const AT_THE_END: &[&str] = &["bulk-store-outlives-thread", "remote-use-outlives-cta", "pair-freed-early"];
@@ -114,7 +114,7 @@ impl Judge<'_> {
         seen: &Observation,
         first: &'static Milestone,
     ) -> Option<&'static Milestone> {
-        let lacks = hang.labels.iter().any(|label| label.text.starts_with("no tcgen05.commit follows"));
+        let lacks = hang.labels.iter().any(|label| label.meaning == Meaning::NotCommitted);
         if !(lacks && matches!((first.check)(seen), Seen::Cut)) {
             return None;
         }

@@ -120,3 +120,138 @@ fn files_are_looked_for_beside_the_launch_file() {
     let after = std::fs::read(folder.path().join("after.bin")).expect("the output");
     assert_eq!((after.len(), &after[256..]), (260, [7; 4].as_slice()));
 }
+
+/// A list is no object, though it holds what the object's fields would: each is refused where it begins.
+#[test]
+fn a_list_in_place_of_an_object_is_refused_at_its_line() {
+    for (from, to, field, column) in [
+        (
+            "{ \"name\": \"out\", \"content\": { \"undefined\": { \"bytes\": 256 } }, \"element_bytes\": 4 }",
+            "[\"out\", { \"undefined\": { \"bytes\": 256 } }, null, 4]",
+            "buffers[0]",
+            "5:15",
+        ),
+        ("{ \"bytes\": 256 }", "[256]", "buffers[0].content.undefined", "5:58"),
+        ("{ \"buffer\": 0, \"offset\": 0 }", "[0, 0]", "params[0].pointer", "6:27"),
+        ("\"params\"", "\"attributes\": [2],\n  \"params\"", "attributes", "6:17"),
+        ("\"params\"", "\"outputs\": [[0, \"a\"]],\n  \"params\"", "outputs[0]", "6:15"),
+        ("\"params\"", "\"param_block\": [4, []],\n  \"params\"", "param_block", "6:18"),
+    ] {
+        let said = changed(from, to);
+        assert_eq!((said.status, said.out.as_str()), (2, ""), "{to}");
+        assert!(said.err.starts_with(&format!("error: `{field}` cannot be a list\n")), "{to}: {}", said.err);
+        let at = format!("--> exchange.json:{column}\n");
+        assert!(said.err.contains(&at) && said.err.contains("Allowed here: an object"), "{at}: {}", said.err);
+    }
+}
+
+/// A kind without its value is told where it stands, and not at what comes behind it.
+#[test]
+fn a_kind_without_a_value_is_refused_at_its_line() {
+    let random = "\"random\": { \"seed\": 1, \"count\": 64, \"type\": \"u32\",\n\"distribution\": \"normal\"\n}";
+    for (from, to, title, place) in [
+        (
+            "{ \"pointer\": { \"buffer\": 0, \"offset\": 0 } }",
+            "\n\"u32\",\n{ \"u32\": 1 }",
+            "`params[0]` cannot be `u32` without a value",
+            "7:1",
+        ),
+        (
+            "\"undefined\": { \"bytes\": 256 }",
+            random,
+            "`buffers[0].content.random.distribution` cannot be `normal` without a value",
+            "6:17",
+        ),
+    ] {
+        let said = changed(from, to);
+        assert_eq!(said.status, 2, "{to}");
+        assert!(said.err.starts_with(&format!("error: {title}\n")), "{}", said.err);
+        assert!(said.err.contains(&format!("--> exchange.json:{place}\n")), "{}", said.err);
+    }
+}
+
+/// What is no value that there is room for, or stands twice, or lacks: the field, and what is allowed.
+#[test]
+fn values_out_of_range_and_fields_that_lack_are_told() {
+    for (from, to, title, says) in [
+        (
+            "\"bytes\": 256",
+            "\"bytes\": 18446744073709551616",
+            "cannot be `18446744073709551616`",
+            "from 0 to 18446744073709551615",
+        ),
+        ("\"bytes\": 256", "\"bytes\": 2.0", "cannot be `2.0`", "a whole number from 0"),
+        (
+            "\"offset\": 0",
+            "\"offset\": 0, \"offset\": 8",
+            "`params[0].pointer` has its field `offset` twice",
+            "Give each field once.",
+        ),
+        (
+            "{ \"buffer\": 0, \"offset\": 0 }",
+            "{}",
+            "`params[0].pointer` lacks its field `buffer`",
+            "Give `buffer`, a whole number",
+        ),
+        (
+            "\"grid\": [1, 1, 1],",
+            "",
+            "the launch file lacks its field `grid`",
+            "Give `grid`, a list of 3 whole numbers",
+        ),
+        (
+            "\"buffer\": 0",
+            "\"buffer\": \"out\"",
+            "`params[0].pointer.buffer` cannot be \"out\"",
+            "It is: Number of a buffer, from 0.",
+        ),
+        (
+            "{ \"pointer\": { \"buffer\": 0, \"offset\": 0 } }",
+            "{ \"f32\": 1e39 }",
+            "`params[0].f32` cannot be `1e39`",
+            "3.4028234663852886e38",
+        ),
+        (
+            "{ \"pointer\": { \"buffer\": 0, \"offset\": 0 } }",
+            "{ \"bytes\": \"0g\" }",
+            "`params[0].bytes` cannot be \"0g\"",
+            "pairs of hexadecimal digits",
+        ),
+    ] {
+        let said = changed(from, to);
+        assert_eq!((said.status, said.out.as_str()), (2, ""), "{to}");
+        assert!(said.err.contains(title) && said.err.contains(says), "{to}: {}", said.err);
+    }
+    // Each that is wrong, the first three with their lines.
+    let said = changed("[64, 1, 1]", "[-1, true, \"1\", 4]");
+    assert!(said.err.starts_with("error: `block` is a list of length 4\n"), "{}", said.err);
+    let said = changed("[64, 1, 1]", "[-1, true, \"1\"]");
+    assert_eq!(said.err.matches("error: `block[").count(), 3, "{}", said.err);
+}
+
+/// What is no UTF-8 is told with its line, of kernel and launch file; what is wrong with both is told of both.
+#[test]
+fn bytes_that_are_no_text_are_told_and_both_files_are_read() {
+    let folder = copy(&["tests/files/exchange.ptx", "tests/files/exchange.json"]);
+    let run = || emulate(folder.path(), &["exchange.ptx", "--launch", "exchange.json"]);
+    let path = folder.path().join("exchange.json");
+    let mut bytes = std::fs::read(&path).expect("the launch file");
+    let at = bytes.windows(4).position(|four| four == b"grid").expect("the grid");
+    bytes[at] = 0xff;
+    std::fs::write(&path, &bytes).expect("written");
+    let said = run();
+    assert_eq!(said.status, 2);
+    let title = format!("error: byte {at} of the file, 0xff, is no UTF-8\n");
+    assert!(said.err.starts_with(&title) && said.err.contains("--> exchange.json:3:4\n"), "{}", said.err);
+
+    std::fs::write(folder.path().join("exchange.ptx"), ".version 8.8\n.target sm_100a\nnonsense\n").expect("written");
+    let said = run();
+    assert_eq!((said.status, said.out.as_str()), (2, ""));
+    assert!(said.err.contains(" exchange.ptx:3:") && said.err.contains(" exchange.json:3:4\n"), "{}", said.err);
+    let said = emulate(folder.path(), &["exchange.ptx", "--launch", "exchange.json", "--format", "json"]);
+    let refusal: serde_json::Value = serde_json::from_str(&said.out).expect("JSON");
+    assert_eq!(refusal["errors"].as_array().map(Vec::len), Some(2), "{}", said.out);
+
+    std::fs::write(folder.path().join("exchange.ptx"), b"// \xe4\n").expect("written");
+    assert!(run().err.starts_with("error: byte 3 of the file, 0xe4, is no UTF-8\n"));
+}

@@ -386,3 +386,17 @@ fn the_documented_json_is_what_is_printed() {
         assert_eq!(said, documented, "docs/emulate.md shows something else than:\n{said:#}");
     }
 }
+
+/// An option that takes a number says which.
+#[test]
+fn a_number_that_is_none_is_told_what_is_allowed() {
+    for option in ["--seed", "--max-instructions"] {
+        for value in ["x", "1.5", "18446744073709551616"] {
+            let said = emulate(Path::new("/"), &["k.ptx", "--launch", "k.json", option, value]);
+            let says = format!(
+                "invalid value '{value}' for '{option} <N>': give a whole number from 0 to 18446744073709551615"
+            );
+            assert!(said.status == 2 && said.err.contains(&says), "{}", said.err);
+        }
+    }
+}

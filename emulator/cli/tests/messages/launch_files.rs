@@ -61,20 +61,20 @@ fn launch_files_are_refused_at_their_field() {
                 4 |  "params": [{"pointer": {"buffer": 0, "offset": 16}}, {"u33": 5},
                   |                                                        ^^^^^ found here
                   |
-                  = try: Allowed here: `u8`, `i8`, `s8`, `u16`, `i16`, `s16`, `u32`, `i32`, `s32`, `u64`, `i64`, `s64`, `f16`, `bf16`, `f32`, `f64`, `pointer`, `bytes`, `tensor_map`, `struct`. As in `{ "pointer": { "buffer": 0 } }` or `{ "u32": 1000 }`.
+                  = try: Allowed here: an object with one field, which names the kind: `u8`, `u16`, `u32`, `u64`, `i8`, `s8`, `i16`, `s16`, `i32`, `s32`, `i64`, `s64`, `f16`, `bf16`, `f32`, `f64`, `pointer`, `bytes`, `tensor_map`, `struct`. As in `{ "pointer": { "buffer": 0 } }` or `{ "u32": 1000 }`.
             "#]],
         ),
         (
             "{\"u32\": 5}",
             "5",
             expect![[r#"
-                error: `params[1]` does not name its kind
+                error: `params[1]` cannot be `5`
                  --> k.json:4:55
                   |
                 4 |  "params": [{"pointer": {"buffer": 0, "offset": 16}}, 5,
                   |                                                       ^ found here
                   |
-                  = try: Allowed here: an object with one field, which names the kind: `u8`, `i8`, `s8`, `u16`, `i16`, `s16`, `u32`, `i32`, `s32`, `u64`, `i64`, `s64`, `f16`, `bf16`, `f32`, `f64`, `pointer`, `bytes`, `tensor_map`, `struct`.
+                  = try: Allowed here: an object with one field, which names the kind: `u8`, `u16`, `u32`, `u64`, `i8`, `s8`, `i16`, `s16`, `i32`, `s32`, `i64`, `s64`, `f16`, `bf16`, `f32`, `f64`, `pointer`, `bytes`, `tensor_map`, `struct`. As in `{ "pointer": { "buffer": 0 } }` or `{ "u32": 1000 }`.
             "#]],
         ),
         (
@@ -82,26 +82,26 @@ fn launch_files_are_refused_at_their_field() {
             "\"u32\": 5, \"f32\": 1",
             expect![[r#"
                 error: `params[1]` has more than one field
-                 --> k.json:4:63
+                 --> k.json:4:66
                   |
                 4 |  "params": [{"pointer": {"buffer": 0, "offset": 16}}, {"u32": 5, "f32": 1},
-                  |                                                               ^ found here
+                  |                                                                  ^^^^^ found here
                   |
-                  = try: Allowed here: an object with one field, which names the kind: `u8`, `i8`, `s8`, `u16`, `i16`, `s16`, `u32`, `i32`, `s32`, `u64`, `i64`, `s64`, `f16`, `bf16`, `f32`, `f64`, `pointer`, `bytes`, `tensor_map`, `struct`.
+                  = try: Allowed here: an object with one field, which names the kind: `u8`, `u16`, `u32`, `u64`, `i8`, `s8`, `i16`, `s16`, `i32`, `s32`, `i64`, `s64`, `f16`, `bf16`, `f32`, `f64`, `pointer`, `bytes`, `tensor_map`, `struct`. As in `{ "pointer": { "buffer": 0 } }` or `{ "u32": 1000 }`.
             "#]],
         ),
         (
             "\"buffer\": 0, \"offset\": 16",
             "\"offset\": 16",
             expect![[r#"
-            error: `params[0].pointer` lacks its field `buffer`
-             --> k.json:4:36
-              |
-            4 |  "params": [{"pointer": {"offset": 16}}, {"u32": 5},
-              |                                    ^^^ found here
-              |
-              = try: docs/launch.schema.json lists every field.
-        "#]],
+                error: `params[0].pointer` lacks its field `buffer`
+                 --> k.json:4:25
+                  |
+                4 |  "params": [{"pointer": {"offset": 16}}, {"u32": 5},
+                  |                         ^^^^^^^^^^^^^^ found here
+                  |
+                  = try: Give `buffer`, a whole number from 0 to 18446744073709551615. It has fields of `buffer`, `offset`.
+            "#]],
         ),
         (
             "\"offset\": 16",
@@ -126,40 +126,40 @@ fn launch_files_are_refused_at_their_field() {
             "[1, 1, 1]",
             "[1, 1]",
             expect![[r#"
-            error: `grid` is a list of length 2
-             --> k.json:1:28
-              |
-            1 | {"entry": "k", "grid": [1, 1], "block": [32, 1, 1],
-              |                            ^^ found here
-              |
-              = try: Allowed here: a list of three numbers: x, y, z.
-        "#]],
+                error: `grid` is a list of length 2
+                 --> k.json:1:24
+                  |
+                1 | {"entry": "k", "grid": [1, 1], "block": [32, 1, 1],
+                  |                        ^^^^^^ found here
+                  |
+                  = try: Allowed here: a list of 3 whole numbers from 0 to 4294967295. It is: CTAs in x, y, z.
+            "#]],
         ),
         (
             "[1, 1, 1]",
             "null",
             expect![[r#"
-            error: `grid` cannot be `null`
-             --> k.json:1:24
-              |
-            1 | {"entry": "k", "grid": null, "block": [32, 1, 1],
-              |                        ^^^^ found here
-              |
-              = try: Allowed here: a list of three numbers: x, y, z.
-        "#]],
+                error: `grid` cannot be `null`
+                 --> k.json:1:24
+                  |
+                1 | {"entry": "k", "grid": null, "block": [32, 1, 1],
+                  |                        ^^^^ found here
+                  |
+                  = try: Allowed here: a list of 3 whole numbers from 0 to 4294967295. It is: CTAs in x, y, z.
+            "#]],
         ),
         (
             "\"entry\": \"k\"",
             "\"entry\": 7",
             expect![[r#"
-            error: `entry` cannot be `7`
-             --> k.json:1:11
-              |
-            1 | {"entry": 7, "grid": [1, 1, 1], "block": [32, 1, 1],
-              |           ^ found here
-              |
-              = try: Allowed here: a text in quotes.
-        "#]],
+                error: `entry` cannot be `7`
+                 --> k.json:1:11
+                  |
+                1 | {"entry": 7, "grid": [1, 1, 1], "block": [32, 1, 1],
+                  |           ^ found here
+                  |
+                  = try: Allowed here: a text in quotes. It is: Name of the .entry.
+            "#]],
         ),
         (
             "\"name\": \"b\"",
@@ -264,14 +264,14 @@ fn launch_files_are_refused_at_their_field() {
             "\"buffer\": 1, \"file\"",
             "\"buffer\": 1 \"file\"",
             expect![[r#"
-            error: this is no JSON: expected `,` or `}`
-             --> k.json:7:59
-              |
-            7 |  "outputs": [{"buffer": 0, "file": "a.bin"}, {"buffer": 1 "file": "b.bin"}]}
-              |                                                           ^ found here
-              |
-              = try: Write JSON (RFC 8259).
-        "#]],
+                error: this is no JSON: expected `,` or `}`
+                 --> k.json:7:59
+                  |
+                7 |  "outputs": [{"buffer": 0, "file": "a.bin"}, {"buffer": 1 "file": "b.bin"}]}
+                  |                                                           ^ found here
+                  |
+                  = try: Write JSON (RFC 8259): names and texts in double quotes, a comma between values and none behind the last, no comments.
+            "#]],
         ),
     ] {
         let said = emulate_texts(KERNEL, &file(from, to), &[]);
@@ -309,4 +309,35 @@ fn a_launch_that_does_not_fit_is_told_what_would() {
         let said = emulate_texts(kernel, &text.replacen(from, to, 1), &[]);
         assert!(said.status == 2 && (said.out.clone() + &said.err).contains(says), "{to}: {}{}", said.out, said.err);
     }
+}
+
+/// Where a kernel takes a tensor map, and where it takes an address: what was given, and the way out.
+#[test]
+fn an_address_is_no_tensor_map() {
+    const KERNEL: &str = ".version 8.8\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .u64 a, .param .align 64 .b8 map[128])\n{\nret;\n}\n";
+    let map = r#"{"tensor_map": {"buffer": 0, "map": {"element": "f16", "dims": [32, 64], "strides": [64], "box_dims": [32, 8]}}}"#;
+    let launch = |params: [&str; 2]| {
+        format!(
+            r#"{{"entry": "k", "grid": [1, 1, 1], "block": [32, 1, 1], "buffers": [{{"name": "a", "content": {{"undefined": {{"bytes": 4096}}}}}}], "params": [{}]}}"#,
+            params.join(", ")
+        )
+    };
+    let pointer = r#"{"pointer": {"buffer": 0}}"#;
+    for (params, title, says) in [
+        (
+            [pointer, pointer],
+            "parameter `map` takes 128 bytes, the launch gives an address, which has 8",
+            "give `{ \"tensor_map\": { \"buffer\": 0, \"map\": … } }`",
+        ),
+        (
+            [map, map],
+            "parameter `a` takes 8 bytes, the launch gives a tensor map, which has 128",
+            "give a buffer's address, `{ \"pointer\": { \"buffer\": 0 } }`",
+        ),
+    ] {
+        let said = emulate_texts(KERNEL, &launch(params), &[]);
+        assert_eq!(said.status, 2);
+        assert!(said.err.contains(title) && said.err.contains(says), "{}", said.err);
+    }
+    assert_eq!(emulate_texts(KERNEL, &launch([pointer, map]), &[]).status, 0);
 }

@@ -42,7 +42,10 @@ pub(super) fn repetitions(times: &str, each: u32) -> Option<u32> {
 /// What is wrong with an opcode that no form fits, if it can be said; its modifiers may stand in any order.
 pub(super) fn check(mods: &[&str]) -> Result<(), Bad> {
     if let Some(group) = mods.iter().find(|m| m.starts_with("cta_group::") && !["1", "2"].contains(&&m[11..])) {
-        return Err(wrong(format!("`.{group}`"), "Write `.cta_group::1`, or `.cta_group::2` for the CTAs of a pair."));
+        return Err(wrong(
+            format!("there is no `.{group}`"),
+            "Write `.cta_group::1`, or `.cta_group::2` for the CTAs of a pair.",
+        ));
     }
     match mods.first() {
         Some(op @ (&"ld" | &"st")) => moved(op, mods),
@@ -77,7 +80,7 @@ fn moved(op: &str, mods: &[&str]) -> Result<(), Bad> {
     match mods.iter().find(numbered) {
         None => Err(wrong(format!("`tcgen05.{op}` of `.{shape}` does not say how often it is repeated"), allowed())),
         Some(times) if repetitions(times, *each).is_none() => {
-            Err(wrong(format!("`.{times}` of `.{shape}`"), allowed()))
+            Err(wrong(format!("`tcgen05.{op}` of `.{shape}` cannot have `.{times}`"), allowed()))
         }
         Some(_) => Ok(()),
     }
