@@ -61,7 +61,10 @@ fn what_to_try_is_about_the_cause() {
     // The first wait passes on a fresh barrier, and so does the second.
     let free = judged("free_never_advanced_8");
     let text = failure(&free, Part::Correct);
-    assert!(text.contains("this wait is for parity 1 twice running, before any phase is complete"), "{text}");
+    assert!(
+        text.contains("where warp 0 arrives when it has read, passed at once, on a fresh mbarrier, a second time"),
+        "{text}"
+    );
     assert!(text.contains("= try: Let the parity of this wait for `ld2mma` go on with each phase"), "{text}");
     let next = judged("loads_into_the_next_7");
     let text = failure(&next, Part::Correct);

@@ -139,6 +139,8 @@ pub struct Cluster<'a> {
     /// The last MMA of each queue that a commit covers.
     pub covered: FxHashMap<(usize, usize), u32>,
     pub copies: Vec<super::tma::Copy>,
+    /// Initialisations of mbarriers that nothing orders before their uses, as far as they are told.
+    pub unordered_inits: Vec<super::init_order::UnorderedInits>,
     /// Phases that were complete before copies for which more bytes came than were announced: the mbarrier, the place at which that is told, and the copies.
     pub early_phases: Vec<(u32, crate::diagnostic::Place, Vec<u32>)>,
     /// Places in `copies` of those that nobody asks for any more.

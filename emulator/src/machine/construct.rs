@@ -85,6 +85,7 @@ impl<'a> Cluster<'a> {
             copies_arrivals: Vec::new(),
             covered: FxHashMap::default(),
             copies: Vec::new(),
+            unordered_inits: Vec::new(),
             early_phases: Vec::new(),
             free_copies: Vec::new(),
             maps: Vec::new(),

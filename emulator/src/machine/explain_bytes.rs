@@ -265,10 +265,16 @@ impl Cluster<'_> {
                  that CTA, or at the address that mapa gives for it).",
                 b.cta
             ),
-            [] if issuers > 1 => format!(
-                "Let each of the {issuers} warps that issue copies announce the bytes of its own in its arrival: mbarrier.arrive.expect_tx, {own} bytes \
+            // One that counts them all, and none whose copies bring the bytes of several mbarriers.
+            [] if issuers > 1
+                && b.expected as usize >= issuers
+                && !traffic.brought.iter().any(|copy| self.is_multicast_load(copy.site)) =>
+            {
+                format!(
+                    "Let each of the {issuers} warps that issue copies announce the bytes of its own in its arrival: mbarrier.arrive.expect_tx, {own} bytes \
                  together."
-            ),
+                )
+            }
             [] => format!(
                 "Let the thread that issues the copies announce their {own} bytes in its arrival: mbarrier.arrive.expect_tx with {own} as \
                  its count of bytes."

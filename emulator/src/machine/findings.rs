@@ -18,9 +18,6 @@ const OF_ONE_MBARRIER: &[&str] = &["mbarrier-init-unordered", "phase-completed-e
 /// What an arrival leads to at an mbarrier that it is not meant for.
 const OF_AN_ARRIVAL: &[&str] = &["early-arrival", "mbarrier-split", "phase-overtaken"];
 
-/// Places that a finding about several mbarriers names, but for those of the last one.
-const MOST_USES: usize = 6;
-
 /// What a wait leads to that passes twice on one phase, beside an arrival too many.
 const BY_PARITY: &[&str] = &["operand-not-ready", "operand-overwritten", "phase-overtaken", "product-added-twice"];
 
@@ -146,37 +143,6 @@ impl Findings {
         self.list.remove(twice);
     }
 
-    /// What one barrier behind the initialisations would order is one thing, however many mbarriers are used before: a barrier of the cluster
-    /// orders the uses within a CTA, too.
-    fn join_unordered_inits(&mut self) {
-        let mut n = 0;
-        while n < self.list.len() {
-            let d = &self.list[n];
-            let by_cta = |d: &Diagnostic| d.help == super::mbarrier_places::BARRIER_OF_CTA;
-            let same = |other: &Diagnostic| {
-                let helps = other.help == d.help || by_cta(other) || by_cta(d);
-                (other.code, other.severity) == (d.code, d.severity) && helps
-            };
-            let is_one = d.code == "mbarrier-init-unordered";
-            let Some(first) = self.list[..n].iter().position(same).filter(|_| is_one) else {
-                n += 1;
-                continue;
-            };
-            let mut other = self.list.remove(n);
-            if let Some(use_) = other.labels.first_mut() {
-                use_.text = std::mem::take(&mut other.title);
-            }
-            let known = &mut self.list[first];
-            known.count += other.count;
-            if by_cta(known) {
-                known.help = std::mem::take(&mut other.help);
-            }
-            if known.labels.len() < MOST_USES {
-                join_labels(&mut known.labels, other.labels);
-            }
-        }
-    }
-
     /// A wait passes for some warps on an earlier phase than was meant, and others, too late for that, wait there for ever: one cause.
     fn join_waits(&mut self) {
         let wait = |d: &Diagnostic| d.labels.first().map(|label| line(&label.place));
@@ -233,6 +199,12 @@ impl Findings {
         what.contains(&d.code) && self.list.iter().any(cause)
     }
 
+    /// Where findings of this code are told.
+    fn told(&self, code: &str) -> Vec<Line> {
+        let all = self.list.iter().filter(|d| d.severity > Severity::Note && d.code == code);
+        all.filter_map(|d| d.labels.first()).map(|label| line(&label.place)).collect()
+    }
+
     /// Leaves out what follows from what stays, or from what that is left out for: of two that follow from each other, one stays.
     fn drop_what_follows(&mut self, statements: &Statements) {
         for row in FOLLOWS.iter().filter(|row| row.3 == Then::Dropped) {
@@ -250,7 +222,6 @@ impl Findings {
     /// Findings and errors, then notes; without those that follow from others, or with them behind those.
     pub fn finish(mut self, statements: &Statements) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
         self.join_initialisations();
-        self.join_unordered_inits();
         self.join_waits();
         self.join_late_bytes();
         let astray = |d: &Diagnostic| {
@@ -260,10 +231,9 @@ impl Findings {
         };
         self.list.retain(|d| !OF_AN_ARRIVAL.contains(&d.code) || !astray(d));
         // A wait whose answer nothing reads is a note where nothing depends on it.
-        let told: Vec<Key> = self.list.iter().filter(|d| d.severity > Severity::Note).map(key_of).collect();
-        let is_told = |d: &Diagnostic, with: Severity| told.contains(&key(d.code, with, &d.labels));
-        let is_twice = |d: &Diagnostic| [Severity::Finding, Severity::Error].iter().any(|with| is_told(d, *with));
-        self.list.retain(|d| d.severity > Severity::Note || !is_twice(d));
+        let unread: Vec<Line> = self.told("wait-result-unread");
+        let is_told = |d: &Diagnostic| d.labels.first().is_some_and(|label| unread.contains(&line(&label.place)));
+        self.list.retain(|d| d.severity > Severity::Note || d.code != "wait-result-unread" || !is_told(d));
         // What stands in the accumulator of an MMA that has put it there is no scale factor of another.
         let put = |label: &Label| self.in_accumulator.contains(&line(&label.place));
         self.list.retain(|d| d.code != "scale-factors-apart" || !d.labels.iter().any(put));

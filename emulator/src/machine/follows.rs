@@ -77,7 +77,9 @@ pub const FOLLOWS: &[Follows] = &[
         Then::Dropped,
     ),
     Follows(&["phase-overtaken"], &["operand-overwritten"], of_wgmma, Then::Dropped),
-    Follows(&["phase-overtaken", "mbarrier-overflow"], &["wait-result-unread"], anywhere, Then::Dropped),
+    Follows(&["phase-overtaken"], &["wait-result-unread"], anywhere, Then::Dropped),
+    Follows(&["mbarrier-overflow"], &["wait-result-unread"], has_its_place, Then::Dropped),
+    Follows(&["mbarrier-overflow"], &["wait-result-unread"], anywhere, Then::Behind),
     // Others hear by a barrier of who has not waited.
     Follows(&["mma-not-awaited"], &["wait-result-unread"], shares_a_line, Then::Dropped),
     // A note of the wait that a hang or an arrival too many is told by.
@@ -122,7 +124,7 @@ pub const FOLLOWS: &[Follows] = &[
     // A piece of a tile was not written anew where its store races.
     Follows(&["swizzle-mismatch"], &["race-shared"], has_both_places, Then::Behind),
     // Who does not wait at the cluster's barrier does not know what was done before it.
-    Follows(&["mbarrier-init-unordered"], &["cluster-barrier"], anywhere, Then::Dropped),
+    Follows(&["mbarrier-init-unordered"], &["cluster-barrier"], anywhere, Then::Behind),
     // Who reads a product in another phase hands its columns back too early.
     Follows(&["accumulator-overwritten"], &["wrong-phase"], shares_a_line, Then::Dropped),
     // Who begins an accumulator that nobody has handed back goes through phases that nobody has seen.

@@ -2,9 +2,12 @@
 
 use super::cluster::Cluster;
 use super::hang_root::Chain;
+use super::mbarrier::{Mbarrier, sum};
 use super::names::{counted, counted_are};
+use super::scopes::Order;
 use super::warp::State;
 use crate::diagnostic::{Diagnostic, Label, Place, Severity};
+use crate::program::op::{Inst, Op};
 use std::cell::OnceCell;
 
 /// A fragment that cannot go on.
@@ -50,7 +53,9 @@ impl Cluster<'_> {
         let Some(Stuck { root, chain, fresh }) = self.root_of(&blocked) else { return };
         let left_bytes = |n: u32| {
             let b = &self.barriers[n as usize];
-            b.bytes != 0 && (b.traffic.late > 0 || b.was_early)
+            // What an early phase has left comes on top: where bytes lack, that is another matter.
+            let too_many = sum(&b.traffic.brought) > sum(&b.traffic.announced);
+            b.bytes != 0 && (b.traffic.late > 0 || b.was_early && too_many)
         };
         if let Some(n) = barrier_of(root).filter(|&n| left_bytes(n)) {
             let brought = self.barriers[n as usize].came.iter().filter(|came| came.bytes);
@@ -86,9 +91,10 @@ impl Cluster<'_> {
                 let endless = self.endless(w).filter(|_| fragment.state == State::Ready);
                 let asks = endless.map(|(site, _)| (site, 0)).or(asks);
                 let site = asks.map_or(here, |(site, _)| site);
+                let spins = endless.and_then(|(site, _)| self.spins_at_a_wait(w, site, fragment.mask));
                 // Who asks for what never comes keeps all others waiting.
-                asking |= asks.is_some();
-                let (mask, state) = (fragment.mask, fragment.state.clone());
+                asking |= asks.is_some() && spins.is_none();
+                let (mask, state) = (fragment.mask, spins.unwrap_or_else(|| fragment.state.clone()));
                 blocked.push(Blocked { warp: w, mask, site, state, decided: OnceCell::new() });
             }
         }
@@ -104,6 +110,22 @@ impl Cluster<'_> {
         };
         blocked.sort_by_key(|b| (rank(&b.state), b.warp));
         blocked
+    }
+
+    /// A warp goes round a loop for ever in which it asks for a phase that is not complete, and would go on if it were: it waits as one in
+    /// `mbarrier.try_wait` does.
+    fn spins_at_a_wait(&self, w: usize, site: u32, mask: u32) -> Option<State> {
+        let asks = |inst: &Inst| match inst.op {
+            Op::BarrierWait { p, .. } if inst.site == site && !inst.facts.unread => Some(p),
+            _ => None,
+        };
+        let p = self.kernel.code.iter().find_map(asks)?;
+        let (_, since) = self.warps[w].asks.filter(|asks| asks.0 == site)?;
+        let used = |b: &Mbarrier| b.uses.iter().find(|used| (used.warp, used.site) == (w, site)).map(|used| used.epoch);
+        let barriers = self.barriers.iter().zip(0..).filter_map(|(b, n)| Some((used(b)?, n)));
+        let barrier: u32 = barriers.max()?.1;
+        let parity = (self.barriers[barrier as usize].phase & 1) as u32;
+        Some(State::Mbarrier { barrier, parity, p, mask, since, order: Order { relaxed: false, wide: false } })
     }
 
     /// The wait that is to be told, and those that it follows from.
@@ -244,8 +266,9 @@ impl Cluster<'_> {
     fn stuck_in_a_loop(&self, root: &Blocked) -> Diagnostic {
         let looks = self.endless(root.warp).is_some_and(|(_, looks)| looks);
         let who = self.warp_name(root.warp);
-        // It passes, and the branch goes back all the same.
-        let passes = self.warps[root.warp].passed.iter().rev().find(|passed| passed.site == root.site);
+        // It has just passed, and the branch goes back all the same: what says no is what is asked for.
+        let warp = &self.warps[root.warp];
+        let passes = warp.passed.last().filter(|passed| passed.site == root.site && warp.asks.is_none());
         let passes = passes.map(|passed| self.barrier_name(passed.barrier));
         let (why, help) = match (self.unread_in_a_loop(root.warp), looks) {
             _ if passes.is_some() => (

@@ -17,6 +17,18 @@ fn waits(op: &Op) -> bool {
     matches!(op, Op::BarrierWait { .. })
 }
 
+/// The mbarrier that a statement names.
+fn address_of(op: &Op) -> Option<&Address> {
+    match op {
+        Op::BarrierWait { address, .. }
+        | Op::Commit { address, .. }
+        | Op::BarrierArrive { address, .. }
+        | Op::AsyncArrive { address, .. }
+        | Op::BarrierExpect { address, .. } => Some(address),
+        _ => None,
+    }
+}
+
 impl Groups {
     /// Where the group of an mbarrier begins: at the last beginning that is not behind it.
     fn of(&self, offset: u32) -> Option<i64> {
@@ -111,17 +123,9 @@ impl Cluster<'_> {
 
     fn groups(&self) -> &Groups {
         self.groups.get_or_init(|| {
-            let address = |op: &Op| match op {
-                Op::BarrierWait { address, .. }
-                | Op::Commit { address, .. }
-                | Op::BarrierArrive { address, .. }
-                | Op::AsyncArrive { address, .. }
-                | Op::BarrierExpect { address, .. } => Some(*address),
-                _ => None,
-            };
             let mut guess = Guess::new(&self.kernel.code, &self.kernel.constants32, self.writers());
             let code = self.kernel.code.iter().enumerate();
-            let all = code.filter_map(|(at, inst)| Some((at, guess.begins_at(at, &address(&inst.op)?))));
+            let all = code.filter_map(|(at, inst)| Some((at, guess.begins_at(at, address_of(&inst.op)?))));
             Groups(all.collect())
         })
     }
@@ -129,6 +133,19 @@ impl Cluster<'_> {
     /// The statements that may arrive at an mbarrier, whatever their index is: those of its group, and those of which nothing is known.
     pub fn may_arrive(&self, offset: u32) -> Vec<u32> {
         self.of_group(offset, |op| matches!(op, Op::Commit { .. } | Op::BarrierArrive { .. } | Op::AsyncArrive { .. }))
+    }
+
+    /// The statements that arrive at mbarriers by an index which may lead to this one, from one in front of it: none lies between at which another
+    /// statement's index begins.
+    pub fn may_come_to(&self, offset: u32) -> Vec<u32> {
+        let code: &[Inst] = &self.kernel.code;
+        let by_index = |at: usize| address_of(&code[at].op).is_some_and(|address| self.named(at, address).is_none());
+        let indexed = || self.groups().0.iter().filter(|&&(at, _)| by_index(at));
+        let last = indexed().filter_map(|(_, begins)| *begins).filter(|&begins| begins <= i64::from(offset)).max();
+        let arrives =
+            |at: usize| matches!(code[at].op, Op::Commit { .. } | Op::BarrierArrive { .. } | Op::AsyncArrive { .. });
+        let all = indexed().filter(|&&(at, begins)| arrives(at) && (begins.is_none() || begins == last));
+        all.map(|&(at, _)| code[at].site).collect()
     }
 
     /// Whether a statement announces bytes of this mbarrier, or may.

@@ -5,6 +5,24 @@ use super::hang::{Blocked, barrier_of};
 use crate::diagnostic::{Diagnostic, Label, Meaning};
 use crate::program::op::Op;
 
+/// What may be meant for an mbarrier at which nothing arrives.
+#[derive(Clone, Copy, Debug)]
+enum Hint {
+    /// This statement arrives at that mbarrier, where it does not belong.
+    Odd(u32, u32),
+    /// This statement arrives here, and was never executed.
+    Reached(u32),
+    /// This one announces bytes here, and is no arrival.
+    Announced(u32),
+    /// This one may be meant for it, and arrives at that mbarrier.
+    Astray(u32, u32),
+    /// This one completes phases of that mbarrier, for which no statement waits.
+    Unheard(u32, u32),
+    /// This MMA has no commit behind it.
+    NotCommitted(u32),
+    Nothing,
+}
+
 const ANYTHING: &str = "Let a thread execute mbarrier.arrive on it (with expect_tx if copies bring their bytes to it) before others wait. If it waits \
                         for something to be free, as it is at the beginning, let it begin with parity 1.";
 
@@ -37,50 +55,70 @@ impl Cluster<'_> {
             return self.only_at_another_stage(root, barrier, other, wait);
         }
         let name = self.barrier_name(barrier);
-        let astray = odd.or_else(|| if reached.is_empty() { self.arrives_astray(blocked, barrier) } else { None });
-        let announced = b.traffic.announced.first().map(|bytes| bytes.site);
-        let unheard = if astray.is_none() { self.completes_unheard(blocked, barrier) } else { None };
+        let passed_before = self.warps[root.warp].passed.iter().any(|passed| passed.barrier == barrier);
+        let by_threads = self.is_told_by_threads(b.offset);
+        let begins = parity == 0 && !passed_before && (self.loads_next(root.site) || by_threads);
+        let hint = self.hint_of(blocked, barrier, odd, &reached);
+        let help = match hint {
+            Hint::Odd(site, _) => self.let_it_arrive_here(site).into(),
+            Hint::Announced(_) => ANNOUNCED.into(),
+            Hint::Unheard(_, other) => format!(
+                "A phase of {} is complete, and no statement waits for it: if this wait is for what arrives there, let it name that mbarrier.",
+                self.barrier_name(other)
+            ),
+            hint => match (self.awaits_readers(root, b.offset), hint) {
+                (Some(readers), _) => readers.into(),
+                _ if begins => self.begins_free(partner),
+                (_, Hint::Astray(site, _)) => self.let_it_arrive_here(site).into(),
+                (_, Hint::NotCommitted(_)) => NOT_COMMITTED.into(),
+                _ => self.awaits_mmas(root.site).filter(|_| !by_threads).unwrap_or(ANYTHING).into(),
+            },
+        };
+        let mut d = self.hang(root.site, format!("the wait for {name} never ends: nothing ever arrives at it"), help);
+        d.labels = vec![wait];
+        d.labels.extend(match hint {
+            Hint::Odd(site, other) | Hint::Astray(site, other) => {
+                let does = if self.is_commit(site) { "this commit tells" } else { "this arrives at" };
+                Some(self.label(site, format!("{does} {}", self.barrier_name(other))))
+            }
+            Hint::Announced(site) => Some(self.label(site, "this announces bytes, and does not arrive")),
+            Hint::Unheard(site, other) => {
+                let other = self.barrier_name(other);
+                Some(self.label(site, format!("this completes a phase of {other}, for which no statement waits")))
+            }
+            Hint::Reached(site) => Some(self.label(site, "this would arrive, but was never executed")),
+            Hint::NotCommitted(site) => {
+                let label = self.label(site, super::hang_commit::NOT_COMMITTED);
+                Some(label.that_means(Meaning::NotCommitted))
+            }
+            Hint::Nothing => None,
+        });
+        d
+    }
+
+    /// What the code and the run show of it, the surest first. `odd`, `reached`: what arrives where it does not belong, and what names this one.
+    fn hint_of(&self, blocked: &[Blocked], barrier: u32, odd: Option<(u32, u32)>, reached: &[u32]) -> Hint {
+        if let Some((site, other)) = odd {
+            return Hint::Odd(site, other);
+        }
+        if let Some(&site) = reached.first() {
+            return Hint::Reached(site);
+        }
+        if let Some(bytes) = self.barriers[barrier as usize].traffic.announced.first() {
+            return Hint::Announced(bytes.site);
+        }
+        if let Some((site, other)) = self.arrives_astray(blocked, barrier) {
+            return Hint::Astray(site, other);
+        }
+        if let Some((site, other)) = self.completes_unheard(blocked, barrier) {
+            return Hint::Unheard(site, other);
+        }
         let committed = |site| {
             let mut behind = self.kernel.code.iter().skip_while(move |inst| inst.site != site);
             behind.any(|inst| matches!(inst.op, Op::Commit { .. }))
         };
         let not_committed = self.issued.last.filter(|&site| !committed(site));
-        let passed_before = self.warps[root.warp].passed.iter().any(|passed| passed.barrier == barrier);
-        let by_threads = self.is_told_by_threads(b.offset);
-        let begins = parity == 0 && !passed_before && (self.loads_next(root.site) || by_threads);
-        let readers = self.awaits_readers(root, b.offset);
-        let help = match (astray, announced, unheard) {
-            (Some((site, _)), ..) if odd.is_some() => self.let_it_arrive_here(site).into(),
-            (_, Some(_), _) => ANNOUNCED.into(),
-            (_, _, Some((_, other))) => format!(
-                "A phase of {} is complete, and no statement waits for it: if this wait is for what arrives there, let it name that mbarrier.",
-                self.barrier_name(other)
-            ),
-            _ if readers.is_some() => readers.unwrap_or_default().into(),
-            _ if begins => self.begins_free(partner),
-            (Some((site, _)), ..) => self.let_it_arrive_here(site).into(),
-            _ if not_committed.is_some() => NOT_COMMITTED.into(),
-            _ => self.awaits_mmas(root.site).filter(|_| !by_threads).unwrap_or(ANYTHING).into(),
-        };
-        let mut d = self.hang(root.site, format!("the wait for {name} never ends: nothing ever arrives at it"), help);
-        d.labels = vec![wait];
-        d.labels.extend(match (announced, unheard, reached.first(), astray, not_committed) {
-            (Some(site), ..) => Some(self.label(site, "this announces bytes, and does not arrive")),
-            (_, Some((site, other)), ..) => {
-                let other = self.barrier_name(other);
-                Some(self.label(site, format!("this completes a phase of {other}, for which no statement waits")))
-            }
-            (_, _, Some(&site), ..) => Some(self.label(site, "this would arrive, but was never executed")),
-            (.., Some((site, other)), _) => {
-                let does = if self.is_commit(site) { "this commit tells" } else { "this arrives at" };
-                Some(self.label(site, format!("{does} {}", self.barrier_name(other))))
-            }
-            (.., Some(site)) => {
-                Some(self.label(site, super::hang_commit::NOT_COMMITTED).that_means(Meaning::NotCommitted))
-            }
-            _ => None,
-        });
-        d
+        not_committed.map_or(Hint::Nothing, Hint::NotCommitted)
     }
 
     /// What to do about an arrival at another mbarrier.

@@ -49,7 +49,18 @@ impl Cluster<'_> {
     /// Nothing has ever come to an mbarrier, and no statement of the kernel would arrive at it.
     pub fn is_never_told(&self, barrier: u32) -> bool {
         let b = &self.barriers[barrier as usize];
-        self.at_offset(b).all(|twin| twin.came.is_empty()) && self.may_arrive(b.offset).is_empty()
+        let fresh = self.at_offset(b).all(|twin| twin.came.is_empty());
+        fresh
+            && self.may_arrive(b.offset).is_empty()
+            && self.may_come_to(b.offset).into_iter().all(|site| self.has_gone_round(site))
+    }
+
+    /// A statement has arrived at one mbarrier twice: it has gone through those of its ring.
+    fn has_gone_round(&self, site: u32) -> bool {
+        self.barriers.iter().any(|b| {
+            let mut phases = b.history.iter().filter(|(_, by)| *by == site).map(|(phase, _)| *phase);
+            phases.next().is_some_and(|first| phases.any(|phase| phase > first))
+        })
     }
 
     /// Nothing has ever come to two mbarriers, and who waits for one would arrive at the other behind its wait: whatever others do, the one whose

@@ -162,7 +162,7 @@ impl Cluster<'_> {
                     let stop = self.behind_a_wait_that_passed_again(w, stop);
                     let stop = self.behind_a_wait_that_passed_early(w, before, site, stop);
                     let stop = self.behind_no_wait(w, before, site, stop);
-                    self.behind_an_unread_wait(w, stop)
+                    self.behind_an_unread_wait(w, before, stop)
                 })?;
                 let (b, hb) = (&self.barriers[barrier as usize], &mut self.warps[w].views.hb);
                 if let Some(complete) = b.completed_alone(phase, hb.get(b.actor)) {

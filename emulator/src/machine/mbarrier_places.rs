@@ -5,7 +5,6 @@ use super::elsewhere::{Elsewhere, SPACE_RULE};
 use super::names::counted;
 use super::registers::lanes;
 use super::state::{At, Slot};
-use crate::diagnostic::Severity;
 use crate::program::RESERVED_SHARED;
 use crate::program::op::{Address, Reg};
 
@@ -49,9 +48,6 @@ impl IntoIterator for Slots {
         self.first.into_iter().chain(self.more)
     }
 }
-
-/// What orders the uses of an mbarrier by its own CTA behind the initialisation.
-pub const BARRIER_OF_CTA: &str = "Put a CTA barrier between the initialisation and the first use.";
 
 impl Cluster<'_> {
     /// The places that lanes give as mbarrier address, with the lanes that give each. `remote`: in any CTA of the cluster.
@@ -159,44 +155,7 @@ impl Cluster<'_> {
                 "Let one thread initialise it, then a fence.mbarrier_init and a CTA barrier, before anyone uses it.".into(),
             ))));
         };
-        let init = self.barriers[barrier as usize].init;
-        let warp = &self.warps[w];
-        let known = warp.views.hb.get(init.actor).max(warp.views.inits.get(init.actor));
-        if init.epoch > known && self.options.judges() {
-            // Behind a relaxed barrier and a wait for something else it is there in time: kernels of CUTLASS 4 leave one at that. Right
-            // behind the barrier it is not (NVIDIA/Fuser#1552).
-            let in_time = warp.views.came_before(init.actor) >= init.epoch
-                && warp.passed.iter().any(|passed| passed.phase.is_some());
-            let what = if in_time { "only relaxed synchronisation" } else { "nothing" };
-            let relaxed = self.relaxed_arrival_behind(init, &warp.views);
-            let mut diagnostic = self.problem(
-                "mbarrier-init-unordered",
-                site,
-                format!("{} uses {}, but {what} orders this after its initialisation", self.warp_name(w), name(self)),
-                "An mbarrier.init must happen before every other operation on the object (PTX ISA 9.7.13.15.3).",
-                if relaxed.is_some() {
-                    "Put a fence.mbarrier_init.release.cluster behind the initialisation, or give the cluster barrier's arrive .release (leave its .relaxed out).".into()
-                } else if in_time {
-                    "Put the fence.mbarrier_init behind this initialisation, too, or let the barrier's arrival release (without .relaxed)."
-                        .into()
-                } else if slot.cta == warp.cta {
-                    BARRIER_OF_CTA.into()
-                } else {
-                    "Put a fence.mbarrier_init and a barrier of the cluster (barrier.cluster.arrive, then wait) between the initialisation \
-                     and the first use."
-                        .into()
-                },
-            );
-            diagnostic.severity = if in_time { Severity::Note } else { Severity::Finding };
-            diagnostic.labels.push(self.label(init.site, "initialised here"));
-            diagnostic.labels.extend(relaxed.map(|site| {
-                self.label(
-                    site,
-                    "this arrival at the cluster barrier is relaxed: it tells nothing of the initialisation",
-                )
-            }));
-            self.findings.add(diagnostic);
-        }
+        self.check_init_order(w, barrier, site);
         Ok(barrier)
     }
 }

@@ -62,7 +62,7 @@ impl Cluster<'_> {
             // `test_wait`, or a `try_wait` that reached its time limit.
             let (spins, read) = self.spins_and_is_read(w, f);
             if !spins {
-                self.goes_on_unheeding(Unheeded { warp: w, barrier, site, unread: !read });
+                self.goes_on_unheeding(Unheeded { warp: w, barrier, site, unread: !read, epoch });
             }
             match (spins, read) {
                 (_, false) => self.wait_unread(site, barrier),
@@ -98,7 +98,8 @@ impl Cluster<'_> {
         if unread {
             self.wait_unread(site, barrier);
         }
-        self.goes_on_unheeding(Unheeded { warp: w, barrier, site, unread });
+        let epoch = self.warps[w].epoch;
+        self.goes_on_unheeding(Unheeded { warp: w, barrier, site, unread, epoch });
         self.record.depends_on_timing(site, Timing::Polled);
         self.polls += 1;
         let warp = &mut self.warps[w];
@@ -211,7 +212,8 @@ impl Cluster<'_> {
         let State::Mbarrier { barrier, p, mask, .. } = self.warps[w].fragments[f].state else { return };
         let site = self.site(w, f);
         self.wait_unread(site, barrier);
-        self.goes_on_unheeding(Unheeded { warp: w, barrier, site, unread: true });
+        let epoch = self.warps[w].epoch;
+        self.goes_on_unheeding(Unheeded { warp: w, barrier, site, unread: true, epoch });
         let warp = &mut self.warps[w];
         self.barriers[barrier as usize].used(Used { warp: w, epoch: warp.epoch, site });
         warp.registers.write_pred(p, mask, u32::MAX);

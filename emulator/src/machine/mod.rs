@@ -77,6 +77,7 @@ mod hang_root;
 mod hang_targets;
 mod hang_twins;
 mod hang_ways;
+mod init_order;
 mod instruction_descriptor;
 mod issue;
 mod issued;

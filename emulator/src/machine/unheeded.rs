@@ -3,9 +3,10 @@
 use super::cluster::{Cluster, Stop};
 use super::drafts::Draft;
 use super::explain_copy::Cure;
+use super::mbarrier::Used;
 use super::state::{ActorKind, Race};
 use crate::diagnostic::{Label, Severity};
-use crate::order::Stamp;
+use crate::order::{Reason, Stamp};
 use crate::program::facts::leads;
 use crate::program::op::{Inst, Op};
 
@@ -20,6 +21,8 @@ pub struct Unheeded {
     pub site: u32,
     /// Nothing reads the answer at all.
     pub unread: bool,
+    /// The warp's epoch then.
+    pub epoch: u32,
 }
 
 /// What to do about a wait that is not repeated.
@@ -55,7 +58,9 @@ impl Cluster<'_> {
         let tells = |wait: &&Unheeded, of| self.tells_of(wait.barrier, of, wait.warp);
         let either = |wait: &&Unheeded| tells(wait, race.conflict.first) || tells(wait, race.second);
         let unread = race.unheeded.iter().rev().filter(|wait| wait.unread).find(either);
-        let Some(wait) = unread.filter(|_| draft.severity > Severity::Note) else { return draft };
+        // Where synchronisation is there, and lacks a fence or a scope, that is what lacks.
+        let alone = draft.severity > Severity::Note && race.conflict.reason == Reason::Unordered;
+        let Some(wait) = unread.filter(|_| alone) else { return draft };
         let (who, name) = (self.warp_name(wait.warp), self.barrier_name(wait.barrier));
         let asks = self.label(wait.site, format!("{who} asks here whether its phase is complete"));
         // Of each access what it is: of several races, what lacks between them is this wait alone.
@@ -79,10 +84,12 @@ impl Cluster<'_> {
     }
 
     /// An arrival of a warp is one too many for its phase: it has gone on behind a wait that nothing reads the answer of.
-    pub fn behind_an_unread_wait(&self, w: usize, stop: Stop) -> Stop {
+    /// `before`: its last use of the mbarrier.
+    pub fn behind_an_unread_wait(&self, w: usize, before: Option<Used>, stop: Stop) -> Stop {
         let mut diagnostic = stop?;
+        let since = |wait: &&Unheeded| before.is_none_or(|before| wait.epoch >= before.epoch);
         let mut latest = self.warps[w].unheeded.iter().rev();
-        let wait = latest.find(|wait| wait.unread).filter(|_| diagnostic.code == "mbarrier-overflow");
+        let wait = latest.find(|wait| wait.unread && since(wait)).filter(|_| diagnostic.code == "mbarrier-overflow");
         if let Some(wait) = wait {
             let (who, name) = (self.warp_name(w), self.barrier_name(wait.barrier));
             diagnostic.title = format!(

@@ -97,6 +97,20 @@ fn the_branch_back_of_a_wait_is_taken_when_it_passes() {
     one(Ring, &[("@loop_empty", "    @%p4 bra LOAD_WAIT;")], "hang", "[%r15+16], %r12", &says);
 }
 
+/// A loop around `test_wait` waits as one around `try_wait` does: what says no is the mbarrier, and the branch is right.
+#[test]
+fn a_loop_around_a_test_waits_for_what_never_arrives() {
+    let test = "    mbarrier.test_wait.parity.shared::cta.b64 %p4, [%r22+48], %r21;";
+    let edits = [("@wait_acc_empty", test), ("@arrive_acc_empty", "")];
+    one(
+        Ring,
+        &edits,
+        "hang",
+        "[%r22+48], %r21",
+        &["nothing ever arrives at it", "No statement arrives at this mbarrier"],
+    );
+}
+
 #[test]
 fn bytes_are_announced_and_nobody_arrives() {
     let announce = "    mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%r15], 24576;";
