@@ -80,6 +80,8 @@ pub enum Meaning {
     PassedAgain,
     /// An MMA that no commit follows.
     NotCommitted,
+    /// A copy that writes the same bytes for two mbarriers.
+    OneForTwoStages,
 }
 
 impl Label {

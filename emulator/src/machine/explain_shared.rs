@@ -4,9 +4,10 @@ use super::cluster::Cluster;
 use super::drafts::Draft;
 use super::explain::{PROXY_RULE, RACE_RULE};
 use super::explain_copy::Cure;
+use super::names::Name;
 use super::state::{ActorKind, Race, RaceMemory};
 use super::warp::Warp;
-use crate::diagnostic::Severity;
+use crate::diagnostic::{Meaning, Severity};
 use crate::order::{Reason, Stamp, Views};
 
 impl Cluster<'_> {
@@ -15,6 +16,9 @@ impl Cluster<'_> {
         let name = self.shared_place(race.conflict.byte as u32);
         let is_mma = |s| matches!(self.kind(s), Some(ActorKind::Mmas { .. } | ActorKind::Wgmmas { .. }));
         let draft = Draft::of(race, Some(&name));
+        if let Some(stages) = self.one_place_for_two_stages(race, &name) {
+            return stages;
+        }
         // What overwrites does not see what it overwrites: production kernels leave this fence out.
         if race.conflict.reason == Reason::NotFenced
             && race.conflict.second_writes
@@ -188,6 +192,33 @@ impl Cluster<'_> {
             cure.rule,
             cure.help,
         )
+    }
+
+    /// One statement loads to the same bytes for two mbarriers, and nothing says between the two that the first bytes have been read: its mbarrier
+    /// goes on with the stage, and its address does not.
+    fn one_place_for_two_stages(&self, race: &Race, name: &Name) -> Option<Draft> {
+        let (first, second) = (race.conflict.first, race.second);
+        let loads = [first, second].iter().all(|&stamp| matches!(self.kind(stamp), Some(ActorKind::Mbarrier)));
+        if !loads || first.site != second.site || race.conflict.reason != Reason::Unordered {
+            return None;
+        }
+        let of = |stamp: Stamp| self.barriers.iter().zip(0..).find(|(b, _)| b.actor == stamp.actor);
+        let ((one, n), (other, m)) = (of(first)?, of(second)?);
+        if one.cta != other.cta || n == m {
+            return None;
+        }
+        let (before, now) = (self.barrier_name(n), self.barrier_name(m));
+        let text = format!("this tells {before} and {now} in turn, and writes the same bytes for both");
+        let label = self.label(second.site, text).that_means(Meaning::OneForTwoStages);
+        Some(Draft::of(race, Some(name))(
+            "race-shared",
+            format!("{{}} is loaded for {now} while what was loaded to it for {before} may not have been read"),
+            vec![label],
+            "A copy writes whenever it comes: only who has waited for all that read the bytes before may issue it (PTX ISA 8.9.5, cp.async.bulk).",
+            "Let the address that it writes go on with the stage, as its mbarrier does. If one buffer is meant for both, let its readers say that they \
+             are done, and wait for that before each copy."
+                .into(),
+        ))
     }
 
     /// The first access came before the second in time, by a relaxed arrival at the cluster barrier, which orders nothing.

@@ -110,6 +110,8 @@ pub const FOLLOWS: &[Follows] = &[
     // What is multiplied before its bytes are there: a phase has not waited for all of them.
     Follows(UNDEFINED, &[TOO_EARLY], is_multiplied, Then::Dropped),
     Follows(&["operand-not-ready", "race-shared"], &["phase-completed-early"], names_its_copy, Then::Dropped),
+    // Bytes that are written for two stages are those of neither.
+    Follows(&["operand-not-ready", "operand-overwritten"], &["race-shared"], names_its_two_stages, Then::Dropped),
     // Who reads a product that it has not waited for hands its columns back too early: phases go by that nobody has seen.
     Follows(&["hang"], &["mma-not-awaited"], arrives_behind, Then::Behind),
     // What a warp stores behind a load of a product that it has not waited for.
@@ -200,6 +202,12 @@ fn is_multiplied(one: &Diagnostic, _: &Diagnostic, statements: &Statements) -> b
 /// The one is of what a copy brings whose bytes the other lacks.
 fn names_its_copy(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
     one.labels.iter().any(|label| statements.are(&label.place, Does::Copies) && has_line(other, label))
+}
+
+/// The one is of a copy that writes the same bytes for two mbarriers, as the other says.
+fn names_its_two_stages(one: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
+    let copy = other.labels.iter().find(|label| label.meaning == Meaning::OneForTwoStages);
+    copy.is_some_and(|copy| has_line(one, copy))
 }
 
 /// The one begins with a copy, which the other names behind what announces its bytes.

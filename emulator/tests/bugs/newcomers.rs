@@ -159,6 +159,13 @@ fn a_stage_runs_past_the_end_of_its_ring() {
     one(Small(1, 64, THREE_WAITS), &[("%r4, 2;", "%r4, 3;")], "hang", "[%r5], 0", &says);
 }
 
+/// The mbarrier goes on with the stage, and the address that is loaded to does not.
+#[test]
+fn b_is_loaded_to_one_stage_always() {
+    let says = ["in turn, and writes the same bytes for both", "Let the address that it writes go on with the stage"];
+    one(Ring, &[("@tile_b", "    add.u32 %r17, %r2, 16384;")], "race-shared", "[%r17], [%rd1", &says);
+}
+
 /// However many mbarriers are used too early: one barrier is missing.
 #[test]
 fn no_barrier_follows_the_initialisations() {
