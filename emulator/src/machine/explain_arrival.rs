@@ -41,6 +41,24 @@ impl Cluster<'_> {
         Some(diagnostic)
     }
 
+    /// Several lanes of a warp arrive together where fewer are counted: one elected lane may be meant. `pending`: before they arrived.
+    pub fn behind_its_own_lanes(&self, w: usize, who: u32, pending: u32, stop: Stop) -> Stop {
+        let mut diagnostic = stop?;
+        let lanes = who.count_ones();
+        if diagnostic.code == "mbarrier-overflow" && lanes > 1 && pending < lanes {
+            let who = self.warp_name(w);
+            diagnostic.title = format!("{lanes} lanes of {who} arrive together: {}", diagnostic.title);
+            if let Some(here) = diagnostic.labels.first_mut() {
+                here.text = format!("{lanes} lanes of {who} execute this, and each arrives");
+            }
+            diagnostic.help = format!(
+                "Let one elected lane execute it (elect.sync), and what belongs to it; if each lane is meant to arrive, initialise the mbarrier for all \
+                 {lanes}."
+            );
+        }
+        Some(diagnostic)
+    }
+
     /// A warp has stopped at an arrival. If it has arrived by the same statement in the same phase, and has waited for nothing since, the wait
     /// is missing: that is told, and no arrival is one too many. `before`: its last use of the mbarrier.
     pub fn behind_no_wait(&self, w: usize, before: Option<Used>, site: u32, stop: Stop) -> Stop {

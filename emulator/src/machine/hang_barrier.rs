@@ -2,9 +2,14 @@
 
 use super::cluster::Cluster;
 use super::hang::Blocked;
-use super::names::counted;
+use super::names::{counted, distinct};
 use crate::diagnostic::Diagnostic;
 use crate::protocol::What;
+
+/// Whether a step is one of those that come to this barrier of a CTA.
+fn comes(what: &What, c: usize, id: u32) -> bool {
+    matches!(what, What::Named { cta, id: of, .. } if (usize::from(*cta), u32::from(*of)) == (c, id))
+}
 
 impl Cluster<'_> {
     pub fn stuck_cta_barrier(&self, root: &Blocked, id: u32) -> Diagnostic {
@@ -20,6 +25,20 @@ impl Cluster<'_> {
             ),
         );
         d.labels = vec![self.label(root.site, format!("{} waits here", self.warp_name(root.warp)))];
+        let come = self.threads_at(c, id, root.site);
+        let others: Vec<u32> = self.sites_of_this_phase(c, id).into_iter().filter(|&site| site != root.site).collect();
+        if come > expected {
+            // Some went through it together, and the rest is too few for another phase.
+            d.help = format!("{} execute it: let it count them all.", counted(come, "thread"));
+        } else if let Some(&site) = others.first() {
+            let there = counted(self.threads_at(c, id, site), "thread");
+            d.labels.push(self.label(site, format!("{there} come to it here")));
+            d.help = format!(
+                "If those who come to it by different statements are to meet apart, give each group a barrier number of its own, with its count of \
+                 threads (here {}); else let all that it counts come.",
+                counted(come, "thread")
+            );
+        }
         if let Some((warp, site)) = self.came_twice(c, id) {
             let who = self.warp_name(warp);
             d.title = format!("{}: {who} has come twice to one phase", d.title);
@@ -34,12 +53,31 @@ impl Cluster<'_> {
         d
     }
 
+    /// So many threads of a CTA have come to a barrier by this statement, in whichever phases.
+    fn threads_at(&self, c: usize, id: u32, site: u32) -> u32 {
+        let mut lanes: Vec<(u16, u32)> = Vec::new();
+        for step in self.record.steps.iter().filter(|step| step.site == site && comes(&step.what, c, id)) {
+            match lanes.iter_mut().find(|(warp, _)| *warp == step.warp) {
+                Some((_, known)) => *known |= step.lanes,
+                None => lanes.push((step.warp, step.lanes)),
+            }
+        }
+        lanes.iter().map(|(_, lanes)| lanes.count_ones()).sum()
+    }
+
+    /// The statements by which threads have come to the current phase of a barrier.
+    fn sites_of_this_phase(&self, c: usize, id: u32) -> Vec<u32> {
+        let done = |what: &What| matches!(what, What::NamedDone { cta, id: of } if (usize::from(*cta), u32::from(*of)) == (c, id));
+        let open = self.record.steps.iter().rev().take_while(|step| !done(&step.what));
+        distinct(open.filter(|step| comes(&step.what, c, id)).map(|step| step.site))
+    }
+
     /// The first warp that has come to one phase of a CTA barrier twice, and the statement by which it did.
     fn came_twice(&self, c: usize, id: u32) -> Option<(usize, u32)> {
         let mut there: Vec<(u16, u32)> = Vec::new();
         for step in &self.record.steps {
             match step.what {
-                What::Named { cta, id: of, .. } if (usize::from(cta), u32::from(of)) == (c, id) => {
+                what if comes(&what, c, id) => {
                     if there.iter().any(|&(warp, lanes)| warp == step.warp && lanes & step.lanes != 0) {
                         return Some((step.warp.into(), step.site));
                     }

@@ -113,6 +113,12 @@ impl Cluster<'_> {
         if let Some((site, other)) = self.completes_unheard(blocked, barrier) {
             return Hint::Unheard(site, other);
         }
+        // Its address is computed, and it has arrived nowhere.
+        let used = |site: &u32| self.barriers.iter().any(|b| b.came.iter().any(|came| came.site == *site));
+        let offset = self.barriers[barrier as usize].offset;
+        if let Some(site) = self.may_arrive(offset).into_iter().find(|site| !used(site)) {
+            return Hint::Reached(site);
+        }
         let committed = |site| {
             let mut behind = self.kernel.code.iter().skip_while(move |inst| inst.site != site);
             behind.any(|inst| matches!(inst.op, Op::Commit { .. }))

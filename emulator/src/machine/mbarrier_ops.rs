@@ -106,6 +106,7 @@ impl Cluster<'_> {
             let before = self.barriers[barrier as usize].used(Used { warp: w, epoch, site });
             views.scoped = self.tell_scoped(w, barrier, &scoped, Order { relaxed, wide }, site);
             let (phase, pending) = (self.barriers[barrier as usize].phase, self.barriers[barrier as usize].pending);
+            let before_all = pending;
             for lane in lanes(who) {
                 let value = |r: u16| self.warps[w].registers.b32[usize::from(r)][lane];
                 let (count, bytes) = (count.map_or(1, value), expect.map(value));
@@ -162,7 +163,8 @@ impl Cluster<'_> {
                     let stop = self.behind_a_wait_that_passed_again(w, stop);
                     let stop = self.behind_a_wait_that_passed_early(w, before, site, stop);
                     let stop = self.behind_no_wait(w, before, site, stop);
-                    self.behind_an_unread_wait(w, before, stop)
+                    let stop = self.behind_an_unread_wait(w, before, stop);
+                    self.behind_its_own_lanes(w, who, before_all, stop)
                 })?;
                 let (b, hb) = (&self.barriers[barrier as usize], &mut self.warps[w].views.hb);
                 if let Some(complete) = b.completed_alone(phase, hb.get(b.actor)) {

@@ -166,6 +166,24 @@ fn b_is_loaded_to_one_stage_always() {
     one(Ring, &[("@tile_b", "    add.u32 %r17, %r2, 16384;")], "race-shared", "[%r17], [%rd1", &says);
 }
 
+/// More threads execute a barrier than it counts: the last ones are too few for another phase.
+#[test]
+fn a_barrier_counts_fewer_than_come() {
+    let edits = [(
+        "    fence.proxy.async.shared::cta;\n    bar.sync 0;",
+        "    fence.proxy.async.shared::cta;\n    bar.sync 5, 96;",
+    )];
+    one(OneTile, &edits, "hang", "bar.sync 5, 96", &["128 threads execute it: let it count them all"]);
+}
+
+#[test]
+fn no_lane_is_elected_to_load() {
+    let says = ["32 lanes of warp 4 arrive together", "Let one elected lane execute it"];
+    let all = "    bra.uni EVERY;\nEVERY:\n    mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r15], 24576;";
+    let edits = [("@one_producer", ""), ("@expect", all)];
+    one(Ring, &edits, "mbarrier-overflow", "expect_tx", &says);
+}
+
 /// However many mbarriers are used too early: one barrier is missing.
 #[test]
 fn no_barrier_follows_the_initialisations() {
