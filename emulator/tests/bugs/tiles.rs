@@ -215,7 +215,7 @@ const SAID: &[(&str, &[&str])] = &[
     ("l9", &["this MMA has N = 64, as bits 17 to 22", "it writes columns 0 to 63", "its N is 64"]),
     ("l10", &["this MMA has M = 64, as bits 24 to 28", "lanes 0 to 15 of each 32", "its M is 64"]),
     ("l11", &["this MMA has N = 32, as bits 17 to 22", "its N is 32"]),
-    ("l12", &["this MMA has N = 32", "of B it takes 32 rows", "let N of the MMA be so large"]),
+    ("l12", &["this MMA has N = 32", "of B it takes 32 rows", "let N of the MMA be 64 (32 now)"]),
     ("l13", &["begins at 0x480, which is no multiple of 1024", ".align 1024"]),
     (
         "l14",
