@@ -148,3 +148,17 @@ impl Cluster<'_> {
         width > 0 && behind == (buffer, last + width)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_mma_is_larger_than_there_are() {
+        let extent = |ctas, reaches| Extent { letter: 'N', value: 64, said: SAYS_N, ctas, reaches };
+        assert_eq!(extent(1, (ROWS, ROWS)).for_rows(128), None, "wgmma has 64 rows");
+        assert_eq!([128, 256].map(|rows| extent(1, (64, 128)).for_rows(rows)), [Some(128), None]);
+        assert_eq!([128, 256].map(|rows| extent(2, (16, 256)).for_rows(rows)), [Some(256), None]);
+        assert_eq!(extent(1, (8, 256)).for_rows(100), None);
+    }
+}

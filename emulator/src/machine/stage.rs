@@ -115,7 +115,8 @@ impl Cluster<'_> {
         }
         let (read, byte) = (self.barrier_of(load.actor)?, race.conflict.byte as u32);
         let is_it = |it: &&OtherStage| {
-            (it.site, it.read, it.copy) == (mma.site, read, load.site) && (it.at[0]..it.at[1]).contains(&byte)
+            (it.site, it.read, it.copy) == (mma.site, read, load.site)
+                && (it.at[0]..it.at[1]).contains(&byte)
                 && (reads_last || it.alone)
         };
         let it = self.other_stages.iter().find(is_it)?;

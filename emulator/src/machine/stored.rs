@@ -117,9 +117,7 @@ impl Cluster<'_> {
                      {pattern} bytes (PTX ISA 9.7.16.4.1, matrix descriptor; 5.5.7, swizzling modes)."
                 );
                 let mut diagnostic = finding(
-                    format!(
-                        "the {swizzle} of a tile begins at {begins:#x}, which is no multiple of {pattern}"
-                    ),
+                    format!("the {swizzle} of a tile begins at {begins:#x}, which is no multiple of {pattern}"),
                     &rule,
                     format!(
                         "Let the tile begin at a multiple of {pattern} bytes: .align {pattern} for a variable; in dynamic shared memory, round its \
