@@ -5,12 +5,31 @@ use super::explain_copy::Cure;
 use super::tensor::{SharedDescriptor, chunks};
 use crate::diagnostic::Severity;
 use crate::order::Footprint;
+use std::fmt;
+
+/// Who reads shared memory by a matrix descriptor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    A,
+    B,
+    /// A copy to tensor memory.
+    Copied,
+}
+
+impl fmt::Display for Which {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            Which::A => "A",
+            Which::B => "B",
+            Which::Copied => "the source of a tcgen05.cp",
+        })
+    }
+}
 
 /// An operand of an MMA as its descriptor says that it lies in shared memory.
 #[derive(Clone, Copy, Debug)]
-pub struct Laid<'a> {
-    /// `A` or `B`.
-    pub name: &'a str,
+pub struct Laid {
+    pub which: Which,
     pub d: SharedDescriptor,
     /// Rows of A or columns of B.
     pub rows: u32,
@@ -28,7 +47,7 @@ pub struct Overrun {
     cta: usize,
     /// The MMA, and which operand.
     site: u32,
-    name: String,
+    which: Which,
     /// What loaded the box.
     copy: u32,
     /// In which row of the box it begins, and how many rows both have.
@@ -48,7 +67,7 @@ const RULE: &str = "The stride offset of a matrix descriptor leads from eight ro
 const START_RULE: &str = "A matrix descriptor says where the first row of an operand begins, and as many rows as the MMA has are read from there on \
                           (PTX ISA 9.7.16.4.1, matrix descriptor; 9.7.16.4.2, instruction descriptor).";
 
-impl Laid<'_> {
+impl Laid {
     /// Bytes from eight rows of the tile to the next eight. In an MN-major tile a row is one of depth.
     fn row_stride(&self) -> u32 {
         if self.mn_major && self.d.swizzle == 0 { self.d.leading } else { self.d.stride }
@@ -105,7 +124,7 @@ impl Laid<'_> {
 impl Cluster<'_> {
     /// An MMA reads an operand of a CTA, which covers this: it should have been loaded as it is read.
     pub fn check_layout(&mut self, cta: usize, laid: Laid, footprint: &Footprint, base: u64) {
-        self.check_swizzle(cta, footprint.runs(base), laid.d.mode(), laid.name, laid.site);
+        self.check_swizzle(cta, footprint.runs(base), laid.d.mode(), Some(laid.which), laid.site);
         self.ctas[cta].loaded.read_granules(footprint.runs(base));
         if !laid.mn_major {
             self.ctas[cta].loaded.taken(&laid);
@@ -125,7 +144,7 @@ impl Cluster<'_> {
 
     /// An operand would fit into the box in which it begins, and goes on behind it, since it does not begin in its first row.
     fn note_overrun(&mut self, cta: usize, laid: &Laid) {
-        let Laid { name, d, rows, mn_major, site } = *laid;
+        let Laid { which, d, rows, mn_major, site } = *laid;
         if mn_major || d.swizzle == 0 || laid.leaps() || self.overruns.len() == MOST_OVERRUNS {
             return;
         }
@@ -136,7 +155,7 @@ impl Cluster<'_> {
             return;
         }
         let beyond = [tile.rows, row + rows].map(|row| tile.start + row * d.swizzle);
-        let overrun = Overrun { cta, site, name: name.into(), copy: tile.site, row, rows, box_rows: tile.rows, beyond };
+        let overrun = Overrun { cta, site, which, copy: tile.site, row, rows, box_rows: tile.rows, beyond };
         if !self.overruns.contains(&overrun) {
             self.overruns.push(overrun);
         }
@@ -148,14 +167,14 @@ impl Cluster<'_> {
             let [from, to] = it.beyond.map(u64::from);
             (it.cta, it.site) == (cta, mma) && (from..to).contains(&byte)
         };
-        let Overrun { name, copy, row, rows, box_rows, .. } = self.overruns.iter().find(reads)?;
+        let Overrun { which, copy, row, rows, box_rows, .. } = self.overruns.iter().find(reads)?;
         let text = format!(
-            "{name} has {rows} rows, and begins in row {row} of a box of {box_rows}: the last ones lie behind the box"
+            "{which} has {rows} rows, and begins in row {row} of a box of {box_rows}: the last ones lie behind the box"
         );
         Some(Cure {
             rule: START_RULE,
             help: format!(
-                "Let {name} begin in the first row of its box: check the start address of its descriptor, and by how many bytes, and how often, the \
+                "Let {which} begin in the first row of its box: check the start address of its descriptor, and by how many bytes, and how often, the \
                  descriptor goes on along K."
             ),
             labels: vec![self.label(mma, text), self.label(*copy, "the box in which it begins is loaded here")],
@@ -168,7 +187,7 @@ impl Cluster<'_> {
         if !self.options.judges() {
             return;
         }
-        let Laid { name, d, rows, mn_major, site } = laid;
+        let Laid { which, d, rows, mn_major, site } = laid;
         let at = d.chunk(0, 0, mn_major);
         let tile = |cta: usize| self.ctas[cta].loaded.tile(at).filter(|tile| tile.swizzle == d.mode());
         let (Some(here), Some(there)) = (tile(one), tile(other)) else { return };
@@ -176,11 +195,11 @@ impl Cluster<'_> {
         if !same {
             return;
         }
-        let (what, sites) = (if name == "A" { "rows" } else { "columns" }, [here.site, there.site]);
+        let (what, sites) = (if which == Which::A { "rows" } else { "columns" }, [here.site, there.site]);
         let mut diagnostic = self.problem(
             "operand-overlap",
             site,
-            format!("both CTAs of the pair hold the same {rows} rows of {name}, so that half of D's {what} are those of the other half"),
+            format!("both CTAs of the pair hold the same {rows} rows of {which}, so that half of D's {what} are those of the other half"),
             "An MMA with cta_group::2 takes one half of A's rows and one half of B's from each CTA of the pair (PTX ISA 9.7.16.5).",
             "Let the row coordinate of the copy depend on the CTA's rank in the pair: each CTA loads the half that the other one does not."
                 .into(),
@@ -202,12 +221,12 @@ impl Cluster<'_> {
     /// Elements of an operand lie in the same bytes.
     fn overlaps(&mut self, cta: usize, laid: Laid) {
         let Some((first, second, same_part)) = laid.overlap() else { return };
-        let Laid { name, d, site, mn_major, .. } = laid;
+        let Laid { which, d, site, mn_major, .. } = laid;
         let element = |(mn, k): Element| format!("row {mn}, depth {k}");
         let mut diagnostic = self.problem(
             "operand-overlap",
             site,
-            format!("different elements of the MMA's operand {name} lie in the same bytes of {}", self.shared_name(d.start)),
+            format!("different elements of the MMA's operand {which} lie in the same bytes of {}", self.shared_name(d.start)),
             RULE,
             if mn_major || d.swizzle == 0 {
                 "Check stride and leading offset (bits 32 to 45, and 16 to 29, in units of 16 bytes): they may be exchanged.".into()
@@ -228,7 +247,7 @@ impl Cluster<'_> {
         let windows = !same_part && d.leading.is_multiple_of(laid.row_bytes());
         diagnostic.severity = if repeats || windows { Severity::Note } else { Severity::Finding };
         diagnostic.labels[0].text = format!(
-            "{name} takes {} elements from {} and from {} on out of the same 16 bytes (stride offset {} bytes, leading offset {} bytes)",
+            "{which} takes {} elements from {} and from {} on out of the same 16 bytes (stride offset {} bytes, leading offset {} bytes)",
             d.elements.of_chunk(),
             element(first),
             element(second),
@@ -240,7 +259,7 @@ impl Cluster<'_> {
 
     /// The rows of an operand are no neighbours in their tile: if a box was loaded there, are they those of the box?
     fn check_rows(&mut self, cta: usize, laid: Laid) {
-        let Laid { name, d, mn_major, site, .. } = laid;
+        let Laid { which, d, mn_major, site, .. } = laid;
         let w = d.swizzle;
         let (column, next) = (d.start % w, d.start.wrapping_add(if laid.runs_over() { w } else { d.stride }));
         let loaded = &self.ctas[cta].loaded;
@@ -268,7 +287,7 @@ impl Cluster<'_> {
         let mut diagnostic = self.problem(
             "box-mismatch",
             site,
-            format!("the MMA's operand {name} does not lie in {} as the box that was loaded there", self.shared_name(d.start)),
+            format!("the MMA's operand {which} does not lie in {} as the box that was loaded there", self.shared_name(d.start)),
             RULE,
             format!(
                 "For a box of rows of {w} bytes, set the stride offset (bits 32 to 45) to {} bytes and begin within a row.",
@@ -276,7 +295,7 @@ impl Cluster<'_> {
             ),
         );
         diagnostic.severity = severity;
-        diagnostic.labels[0].text = format!("{name} {what} (stride offset {} bytes)", d.stride);
+        diagnostic.labels[0].text = format!("{which} {what} (stride offset {} bytes)", d.stride);
         diagnostic.labels.push(self.label(tile.site, "the box was loaded here"));
         self.findings.add(diagnostic);
     }
@@ -286,9 +305,9 @@ impl Cluster<'_> {
 mod tests {
     use super::*;
 
-    fn laid(swizzle: u32, leading: u32, stride: u32, mn_major: bool) -> Laid<'static> {
+    fn laid(swizzle: u32, leading: u32, stride: u32, mn_major: bool) -> Laid {
         Laid {
-            name: "A",
+            which: Which::A,
             d: SharedDescriptor { start: 0x8000, leading, stride, swizzle, ..Default::default() },
             rows: 128,
             mn_major,

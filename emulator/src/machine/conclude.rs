@@ -18,8 +18,9 @@ impl<'a> Chip<'a> {
         cluster.global = self.global.clone();
         cluster.tell_overtaken(ended);
         cluster.tell_unshifted();
-        if ended {
-            cluster.finish();
+        match ended {
+            true => cluster.finish(),
+            false => cluster.tell_depths(&[]),
         }
         cluster.explain_races();
         if ended {

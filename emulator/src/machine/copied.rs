@@ -104,7 +104,7 @@ impl Cluster<'_> {
             piece: Piece::Copied { buffer, from, place },
             first,
             depths: d.elements.depth().into(),
-            size: i64::MAX,
+            size: None,
             element: None,
             load: self.ctas[cta].shared_shadow.writer(at.into())?.site,
         })
@@ -125,7 +125,7 @@ impl Cluster<'_> {
     /// An MMA reads an operand that threads copied from rows of a buffer: its rows should begin at the same place of those. Other rows
     /// may begin so many bytes on as the operand's own rows have: several parts of a row can be meant for rows of their own.
     pub fn check_sources(&mut self, cta: usize, laid: Laid) {
-        let Laid { name, d, rows, mn_major, .. } = laid;
+        let Laid { which, d, rows, mn_major, .. } = laid;
         let lines = if mn_major { d.elements.depth() } else { rows };
         let span = if d.swizzle == 0 { 128 } else { u64::from(d.swizzle) };
         let mut first = None;
@@ -142,7 +142,7 @@ impl Cluster<'_> {
             }
             let what = if mn_major { "depth" } else { "row" };
             let apart = format!(
-                "the MMA's operand {name} has {what} {before} from byte {known} of a row of `{buffer}` on, {what} {line} from byte {column} of another",
+                "the MMA's operand {which} has {what} {before} from byte {known} of a row of `{buffer}` on, {what} {line} from byte {column} of another",
                 buffer = self.global.buffers[buffer].name
             );
             let diagnostic = self.explain_stored(cta, &laid, apart, (at, format!("{what} {line} was stored here")));

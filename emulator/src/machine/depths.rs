@@ -6,7 +6,7 @@ use super::footprints::footprint;
 use super::formats::Format;
 use super::names::counted;
 use super::tensor::SharedDescriptor;
-use crate::diagnostic::Severity;
+use crate::diagnostic::{Diagnostic, Severity};
 use crate::order::Footprint;
 use crate::tensor_map::{Element, TensorMap};
 use std::collections::{BTreeSet, VecDeque};
@@ -23,14 +23,14 @@ pub struct Origin {
 
 /// An MMA with both operands in shared memory.
 #[derive(Clone, Copy, Debug)]
-pub struct Multiplied<'a> {
+pub struct Multiplied {
     pub cta: usize,
     /// What tells its accumulator from others.
     pub accumulator: u32,
     /// It adds to the accumulator.
     pub adds: bool,
     /// A and B.
-    pub operands: [Laid<'a>; 2],
+    pub operands: [Laid; 2],
     /// If it can be chosen for each of the two.
     pub formats: Option<[Format; 2]>,
 }
@@ -49,10 +49,10 @@ pub enum Piece {
 #[derive(Clone, Copy, Debug)]
 pub struct Slice {
     pub piece: Piece,
-    /// The first depth, counted in the tensor, how many, and how many the tensor has.
+    /// The first depth, counted in the tensor, how many, and how many the tensor of a box has.
     pub first: i64,
     pub depths: i64,
-    pub size: i64,
+    pub size: Option<i64>,
     /// Of a tensor map.
     pub element: Option<Element>,
     /// The copy, or the last store of a thread.
@@ -75,7 +75,7 @@ impl Slice {
     }
 
     fn hangs_over(&self) -> bool {
-        self.end() > self.size || self.first < 0
+        self.size.is_some_and(|size| self.end() > size || self.first < 0)
     }
 
     fn named(&self, operand: &str) -> String {
@@ -109,6 +109,17 @@ pub struct Depths {
     of_other_width: Vec<u32>,
     /// The same of another type.
     of_other_type: Vec<u32>,
+    /// What is told of tiles that threads copied, once it is known what nobody has read.
+    doubted: Vec<Doubted>,
+}
+
+/// Slices of two tiles, of which threads copied one at least, at two distances. That may be meant: a tile can hold two parts of a matrix
+/// side by side, of which each is multiplied with each, and then all of it is read.
+#[derive(Debug)]
+struct Doubted {
+    diagnostic: Diagnostic,
+    /// The last loads, or stores, of the two.
+    loads: [u32; 2],
 }
 
 /// A box of 64 columns is multiplied in four steps, by several warps perhaps.
@@ -173,7 +184,7 @@ impl Cluster<'_> {
         let (first, size) = if mn_major { (outer, origin.sizes[1]) } else { (inner, origin.sizes[0]) };
         let depths = d.elements.depth().into();
         let (element, load) = (Some(origin.element), tile.site);
-        Ok(Slice { piece: Piece::Box(loaded.version(d.start)), first, depths, size: size as i64, element, load })
+        Ok(Slice { piece: Piece::Box(loaded.version(d.start)), first, depths, size: Some(size as i64), element, load })
     }
 
     /// The same where threads copied it from rows of a buffer.
@@ -198,7 +209,9 @@ impl Cluster<'_> {
         }
         let (boxes, firsts) = ([of_a.piece, of_b.piece], [of_a.first, of_b.first]);
         let other = self.depths.apart(Pair { cta, accumulator, boxes, firsts, site }, adds);
-        let beyond = of_a.hangs_over() != of_b.hangs_over() && of_a.first != of_b.first;
+        // Another number of depths tells of another place in a larger tensor: of several matrices side by side, or of a part of one.
+        let alike = of_a.size.is_some() && of_a.size == of_b.size;
+        let beyond = alike && of_a.hangs_over() != of_b.hangs_over() && of_a.first != of_b.first;
         if other.is_none() && !beyond {
             return;
         }
@@ -210,6 +223,8 @@ impl Cluster<'_> {
         } else {
             "Give the copies that load A and B the same coordinate along K.".to_string()
         };
+        let copied = [of_a, of_b].iter().any(|slice| matches!(slice.piece, Piece::Copied { .. }));
+        let place = self.place(site);
         let mut diagnostic = self.problem("depth-mismatch", site, title, RULE, help);
         diagnostic.severity = Severity::Finding;
         match other {
@@ -217,7 +232,7 @@ impl Cluster<'_> {
                 let [a, b] = pair.firsts;
                 diagnostic.labels[0].text =
                     "these are slices of the same two boxes as those of another MMA, which lie otherwise".into();
-                if [of_a, of_b].iter().any(|slice| matches!(slice.piece, Piece::Copied { .. })) {
+                if copied {
                     diagnostic.labels[0].text =
                         "these are slices of the same two tiles as those of another MMA, which lie otherwise".into();
                 }
@@ -230,14 +245,30 @@ impl Cluster<'_> {
                 let (name, over) = if of_a.hangs_over() { ("A", of_a) } else { ("B", of_b) };
                 diagnostic.labels[0].text = format!(
                     "the tensor of {name} has {} depths: beyond them its box holds zeros, and the other one data",
-                    over.size
+                    over.size.unwrap_or_default()
                 );
             }
         }
         for (name, slice) in [("A", of_a), ("B", of_b)] {
             diagnostic.labels.push(self.label(slice.load, slice.brought(name)));
         }
-        self.findings.add(diagnostic);
+        if !copied {
+            return self.findings.add(diagnostic);
+        }
+        match self.depths.doubted.iter_mut().find(|doubted| doubted.diagnostic.labels[0].place == place) {
+            Some(doubted) => doubted.diagnostic.count += 1,
+            None => self.depths.doubted.push(Doubted { diagnostic, loads: [of_a.load, of_b.load] }),
+        }
+    }
+
+    /// The run has ended, and something of what these statements brought was never read: whether what was in doubt leaves out depths, or may be meant.
+    pub fn tell_depths(&mut self, left: &[u32]) {
+        for Doubted { mut diagnostic, loads } in std::mem::take(&mut self.depths.doubted) {
+            if !loads.iter().any(|load| left.contains(load)) {
+                diagnostic.severity = Severity::Note;
+            }
+            self.findings.add(diagnostic);
+        }
     }
 
     /// Boxes of one type that an MMA takes for two: or, a note since a map may also be there to move bytes, for another one.
@@ -286,7 +317,7 @@ impl Cluster<'_> {
         }
         self.depths.of_other_width.push(first.site);
         let (loaded, taken) = (element.bits(), 1u32 << first.d.elements.log_bits);
-        let names: Vec<&str> = operands.iter().map(|(laid, _)| laid.name).collect();
+        let names: Vec<String> = operands.iter().map(|(laid, _)| laid.which.to_string()).collect();
         let mut diagnostic = self.problem(
             "type-mismatch",
             first.site,
@@ -313,7 +344,7 @@ impl Cluster<'_> {
         diagnostic.severity = Severity::Note;
         for (laid, (_, load)) in operands {
             let text =
-                format!("the box of {} is loaded here as elements of {}", laid.name, counted(loaded / 8, "byte"));
+                format!("the box of {} is loaded here as elements of {}", laid.which, counted(loaded / 8, "byte"));
             diagnostic.labels.push(self.label(load, text));
         }
         self.findings.add(diagnostic);

@@ -90,7 +90,7 @@ impl Cluster<'_> {
         }
         if is_mma(second) || is_mma(first) {
             let (mma, store) = if is_mma(second) { (second, first) } else { (first, second) };
-            if let Some(draft) = self.explain_stage(race, mma, store, &name) {
+            if let Some(draft) = self.explain_stage(race, &name) {
                 return draft;
             }
             if is_mma(second) && !race.late || race.unwritten {

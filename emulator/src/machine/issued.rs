@@ -2,7 +2,7 @@
 
 use super::instruction_descriptor::Accumulator;
 use super::state::Heard;
-use super::tensor::{Halves, Layout};
+use super::tensor::{Halves, Layout, SharedDescriptor};
 use crate::order::{Stamp, Views};
 use crate::program::kind::Kind;
 use rustc_hash::FxHashMap;
@@ -43,6 +43,8 @@ pub struct Recent {
     pub of: Accumulator,
     /// What it multiplies: where A begins, in either memory, and B.
     pub operands: (u32, u32),
+    /// B, and whether its columns lie side by side.
+    pub b: (SharedDescriptor, bool),
     /// It adds to what was there.
     pub adds: bool,
     /// Somebody has read the accumulator since.
@@ -102,6 +104,11 @@ impl Issued {
         let end = |m: &&Recent| m.d.0 + m.columns;
         let lies = |m: &&Recent| (m.ctas.0..m.ctas.0 + m.ctas.1).contains(&cta) && m.shares(halves);
         self.recent.iter().filter(|m| lies(m) && end(m) <= column).max_by_key(end)
+    }
+
+    /// Those that a CTA takes part in.
+    pub fn of_cta(&self, cta: usize) -> impl Iterator<Item = &Recent> {
+        self.recent.iter().filter(move |m| (m.ctas.0..m.ctas.0 + m.ctas.1).contains(&cta))
     }
 
     /// The last one of a statement.

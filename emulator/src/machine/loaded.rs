@@ -1,6 +1,6 @@
 //! How the tiles in shared memory are laid out: which tensor copy loaded them, by which swizzle, and who reads them by another.
 
-use super::boxes::Laid;
+use super::boxes::{Laid, Which};
 use super::cluster::Cluster;
 use super::narrow::Taken;
 use super::slices::{NeverRead, Tile, Tiles};
@@ -204,7 +204,7 @@ impl Cluster<'_> {
         if !load && tensor {
             let (block, last) = (u64::from(start) / BLOCK, u64::from(start + bytes).div_ceil(BLOCK));
             let all = Run { block, blocks: last - block, granules: u64::MAX };
-            self.check_swizzle(cta, std::iter::once(all), swizzle, "", site);
+            self.check_swizzle(cta, std::iter::once(all), swizzle, None, site);
             if tile.watched && tile.rows > 0 {
                 self.check_staged(cta, &tile);
             }
@@ -217,20 +217,20 @@ impl Cluster<'_> {
         }
     }
 
-    /// An MMA's operand of this name, or a copy (no name), reads these granules of a CTA with a swizzle: they should have been
+    /// An MMA's operand, or a copy (`None`), reads these granules of a CTA with a swizzle: they should have been
     /// loaded with the same.
     pub fn check_swizzle(
         &mut self,
         cta: usize,
         runs: impl Iterator<Item = Run>,
         swizzle: Swizzle,
-        operand: &str,
+        operand: Option<Which>,
         site: u32,
     ) {
         let Some((loaded, load, at)) = self.ctas[cta].loaded.other_swizzle(runs, swizzle) else { return };
         let what = match operand {
-            "" => "a copy".to_string(),
-            name => format!("the MMA's operand {name}"),
+            None => "a copy".to_string(),
+            Some(which) => format!("the MMA's operand {which}"),
         };
         let title =
             format!("{what} reads {} {}, which was loaded {}", self.shared_name(at), name(swizzle), name(loaded));
@@ -243,7 +243,7 @@ impl Cluster<'_> {
             "Give the tensor map and the matrix descriptor (bits 61 to 63) the same swizzle.".into(),
         );
         // Data may lie permuted in global memory, as for a plain bulk copy, or be meant to.
-        let on_purpose = loaded == Swizzle::None || operand.is_empty();
+        let on_purpose = loaded == Swizzle::None || operand.is_none();
         diagnostic.severity = if on_purpose { Severity::Note } else { Severity::Finding };
         diagnostic.labels[0].text = format!("read here {}", name(swizzle));
         diagnostic.labels.push(self.label(load, format!("loaded here {}", name(loaded))));

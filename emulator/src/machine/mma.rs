@@ -1,6 +1,6 @@
 //! `tcgen05.mma`: issue, the tensor core's work, completion.
 
-use super::boxes::Laid;
+use super::boxes::{Laid, Which};
 use super::cluster::{Cluster, Stop};
 use super::collector::A;
 use super::depths::Multiplied;
@@ -164,10 +164,10 @@ impl Cluster<'_> {
         let (m_each, n_each) = (i.m / group.len() as u32, i.n / group.len() as u32);
         let mut unwritten = None;
         let mut reads = SmallVec::<[_; 2]>::new();
-        let a_shared = if let Source::Shared(a) = a { Some(("A", a, m_each, i.a_mn_major)) } else { None };
-        for (which, d, rows, mn_major) in a_shared.into_iter().chain([("B", b, n_each, i.b_mn_major)]) {
+        let a_shared = if let Source::Shared(a) = a { Some((Which::A, a, m_each, i.a_mn_major)) } else { None };
+        for (which, d, rows, mn_major) in a_shared.into_iter().chain([(Which::B, b, n_each, i.b_mn_major)]) {
             let (footprint, base) = footprint(&d, rows, mn_major);
-            let laid = Laid { name: which, d, rows, mn_major, site };
+            let laid = Laid { which, d, rows, mn_major, site };
             reads.push(self.read_range(site, group[0], &laid, &footprint, base)?);
             for &c in group {
                 if !self.options.judges() {
@@ -186,12 +186,12 @@ impl Cluster<'_> {
         // What tells the accumulator from others.
         let sum = first_lane << 16 | column;
         if let (Source::Shared(a), true) = (a, self.options.judges()) {
-            let laid = |name, d, rows, mn_major| Laid { name, d, rows, mn_major, site };
+            let laid = |which, d, rows, mn_major| Laid { which, d, rows, mn_major, site };
             self.check_depths(Multiplied {
                 cta: group[0],
                 accumulator: sum,
                 adds: inputs.accumulate,
-                operands: [laid("A", a, m_each, i.a_mn_major), laid("B", b, n_each, i.b_mn_major)],
+                operands: [laid(Which::A, a, m_each, i.a_mn_major), laid(Which::B, b, n_each, i.b_mn_major)],
                 formats: (i.kind == Kind::F16).then_some([i.a, i.b]),
             });
             self.note_stage(w, group[0], site, [a.start, b.start]);
@@ -278,6 +278,7 @@ impl Cluster<'_> {
                 },
                 b.start,
             ),
+            b: (b, i.b_mn_major),
             adds: inputs.accumulate,
             read: false,
             stamp,

@@ -203,12 +203,12 @@ impl Cluster<'_> {
         footprint: &Footprint,
         base: u64,
     ) -> Result<OperandRead, Stop> {
-        let (which, swizzle) = (laid.name, laid.d.swizzle);
+        let (which, swizzle) = (laid.which, laid.d.swizzle);
         let end = self.ctas[cta].shared.bytes.len() as u32;
         let (low, high) = footprint.bounds();
         let (low, high) = ((base * BLOCK + low) as u32, (base * BLOCK + high) as u32);
         if low < RESERVED_SHARED || high > end {
-            let help = match self.is_unshifted(laid) {
+            let help = match self.is_unshifted(cta, laid) {
                 true => unshifted::HELP,
                 false => "Check start address (in units of 16 bytes), leading and stride offset.",
             };

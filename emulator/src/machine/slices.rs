@@ -175,14 +175,17 @@ impl Tiles {
 impl Cluster<'_> {
     /// The cluster has ended: boxes, and slices of boxes, that were loaded and never read; and what threads copied beside what was multiplied.
     pub fn slices_never_read(&mut self) {
+        let mut left = vec![];
         for cta in 0..self.ctas.len() {
             for never in self.ctas[cta].loaded.never_read() {
                 let diagnostic =
                     if never.tile.unused() { self.box_never_read(never) } else { self.part_never_read(never) };
+                left.push(never.site);
                 self.findings.add(Diagnostic { severity: Severity::Note, count: never.boxes, ..diagnostic });
             }
-            self.copies_never_read(cta);
+            left.extend(self.copies_never_read(cta));
         }
+        self.tell_depths(&left);
     }
 
     /// The kernel has MMAs that read shared memory.

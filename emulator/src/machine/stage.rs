@@ -1,28 +1,31 @@
 //! Operands of a stage of a ring other than the one that the MMA's thread has waited for.
 
+use super::boxes::Which;
 use super::cluster::Cluster;
 use super::drafts::Draft;
 use super::explain_phase::passed_before;
+use super::mbarrier::Came;
 use super::names::Name;
 use super::slices::Tile;
 use super::state::{ActorKind, Race};
+use super::warp::Passed;
 use crate::diagnostic::Label;
-use crate::order::Stamp;
+use crate::order::{ActorId, Stamp};
 
 /// So many operands of statements are remembered.
 const MOST: usize = 64;
 
-/// An operand that came with another mbarrier than the last one that the MMA's thread has waited for, and to which the same statement brought it
-/// as well.
+/// An operand that nobody has told the MMA's thread of, and that came with another mbarrier than the one that it has waited for, to which the
+/// same statement brought it as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OtherStage {
     /// The MMA.
     site: u32,
-    is_b: bool,
-    /// The copy, and where it brought what is read.
+    which: Which,
+    /// The copy, and where it brought what is read: begin and end.
     copy: u32,
-    at: u32,
-    /// The mbarrier that told of it, the one that was waited for, by which statement, and where the copy brought what that told of.
+    at: [u32; 2],
+    /// The mbarrier that tells of it, the one that was waited for, by which statement, and where the copy brought what that told of.
     read: u32,
     awaited: u32,
     wait: u32,
@@ -32,76 +35,118 @@ pub struct OtherStage {
 }
 
 impl Cluster<'_> {
-    /// The box that lies at an address, and the mbarrier that its copy completes on.
-    fn brought_by(&self, cta: usize, at: u32) -> Option<(&Tile, u32)> {
-        let tile = self.ctas[cta].loaded.tile(at)?;
+    /// The mbarrier that a copy to an address completes on.
+    fn brought_by(&self, cta: usize, at: u32) -> Option<u32> {
         let writer = self.ctas[cta].shared_shadow.writer(at.into())?;
-        let barrier = self.barriers.iter().position(|b| b.actor == writer.actor)?;
-        Some((tile, barrier as u32))
+        self.barrier_of(writer.actor)
     }
 
-    /// An MMA of a warp reads A and B at these addresses: are they of the stage that it has waited for?
+    fn barrier_of(&self, actor: ActorId) -> Option<u32> {
+        self.barriers.iter().position(|b| b.actor == actor).map(|n| n as u32)
+    }
+
+    /// An MMA of a warp reads A and B at these addresses: do they lie in the stage that it has waited for?
     pub fn note_stage(&mut self, w: usize, cta: usize, site: u32, operands: [u32; 2]) {
-        if self.other_stages.len() == MOST {
-            return;
-        }
-        let by = |n: usize| self.brought_by(cta, operands[n]);
-        let (a, b) = (by(0), by(1));
-        let brings = |barrier: u32| self.barriers[barrier as usize].came.iter().any(|came| came.bytes);
-        let Some(last) = self.warps[w].passed.iter().rev().find(|passed| brings(passed.barrier)) else { return };
-        let (awaited, wait) = (last.barrier, last.site);
-        let other = |this: Option<(&Tile, u32)>, that: Option<(&Tile, u32)>, is_b: bool| {
-            let start = operands[usize::from(is_b)];
-            let (tile, read) = this.filter(|(tile, by)| *by != awaited && start - tile.start < tile.pitch)?;
-            let (site_of, at) = (tile.site, tile.start);
-            let came = |c: &super::mbarrier::Came| c.bytes && c.site == site_of;
-            self.barriers[awaited as usize].came.iter().find(|c| came(c))?;
-            let tiles = self.ctas[cta].loaded.tiles().filter(|tile| tile.site == site_of);
-            let there =
-                tiles.filter_map(|tile| self.brought_by(cta, tile.start)).find(|(_, by)| *by == awaited)?.0.start;
-            let alone = that.is_some_and(|that| that.1 == awaited);
-            Some(OtherStage { site, is_b, copy: site_of, at, read, awaited, wait, there, alone })
-        };
-        let new: Vec<OtherStage> = [other(a, b, false), other(b, a, true)].into_iter().flatten().collect();
-        for new in new {
-            if !self.other_stages.contains(&new) {
+        let by = operands.map(|at| self.ctas[cta].shared_shadow.writer(at.into()));
+        for (n, which) in [Which::A, Which::B].into_iter().enumerate() {
+            let Some(writer) = by[n] else { continue };
+            // Most often the load comes before the MMA, and that of the other operand was told by the same mbarrier: nothing more is asked.
+            let alike = by[1 - n].is_none_or(|other| other.actor == writer.actor);
+            if alike && self.has_heard(w, writer) || self.other_stages.len() == MOST {
+                continue;
+            }
+            let new = self.of_another_stage((w, cta, site), which, operands[n], (writer, by[1 - n]));
+            if let Some(new) = new.filter(|new| !self.other_stages.contains(new)) {
                 self.other_stages.push(new);
             }
         }
     }
 
-    /// A copy of a ring's stage races with an MMA that reads bytes of that stage and has waited for another one.
-    pub fn explain_stage(&self, race: &Race, mma: Stamp, load: Stamp, name: &Name) -> Option<Draft> {
-        if !matches!(self.kind(load), Some(ActorKind::Mbarrier)) {
+    fn has_heard(&self, w: usize, by: Stamp) -> bool {
+        self.warps[w].views.heard(by.actor) >= by.epoch
+    }
+
+    /// Whether the operand that begins at an address is of another stage than what the MMA's warp has waited for: the other operand's, if that is known.
+    fn of_another_stage(
+        &self,
+        (w, cta, site): (usize, usize, u32),
+        which: Which,
+        start: u32,
+        (writer, other): (Stamp, Option<Stamp>),
+    ) -> Option<OtherStage> {
+        let loaded = &self.ctas[cta].loaded;
+        let tile = loaded.tile(start).filter(|tile| start - tile.start < tile.pitch)?;
+        let (read, copy) = (self.barrier_of(writer.actor)?, tile.site);
+        let passed = &self.warps[w].passed;
+        // Who looks ahead has waited for the next stage last, and for that of the other operand before.
+        let beside = other.filter(|by| by.actor != writer.actor && self.has_heard(w, *by));
+        let beside = beside.and_then(|by| self.barrier_of(by.actor));
+        let of_the_other = passed.iter().position(|passed| Some(passed.barrier) == beside);
+        let awaited = if self.has_heard(w, writer) {
+            // An operand that has stayed in a stage which was waited for before.
+            let before = passed.iter().position(|passed| passed.barrier == read);
+            of_the_other.filter(|at| before.is_none_or(|before| before < *at))?
+        } else {
+            let brings = |passed: &Passed| self.barriers[passed.barrier as usize].came.iter().any(|came| came.bytes);
+            of_the_other.or_else(|| passed.iter().rposition(brings))?
+        };
+        let Passed { barrier: awaited, site: wait, .. } = passed[awaited];
+        let came = |came: &Came| came.bytes && came.site == copy;
+        if awaited == read || !self.barriers[awaited as usize].came.iter().any(came) {
             return None;
         }
-        let barrier = self.barriers.iter().position(|b| b.actor == load.actor)? as u32;
-        let is_it = |it: &&OtherStage| (it.site, it.read, it.copy) == (mma.site, barrier, load.site);
+        // The same tensor's boxes: one statement may bring those of both operands.
+        let tensor = |tile: &Tile| (tile.site, tile.bytes, tile.origin.map(|origin| origin.address));
+        let mut tiles = loaded.tiles().filter(|other| tensor(other) == tensor(tile));
+        let there = tiles.find(|tile| self.brought_by(cta, tile.start) == Some(awaited))?.start;
+        let at = [tile.start, tile.start + tile.bytes];
+        Some(OtherStage { site, which, copy, at, read, awaited, wait, there, alone: of_the_other.is_some() })
+    }
+
+    /// A copy of a ring's stage was not waited for by an MMA that reads bytes of that stage, and has waited for another one. Or it comes too early
+    /// for one that reads one operand of that stage, and the other one of another: else the stage itself was freed too early.
+    pub fn explain_stage(&self, race: &Race, name: &Name) -> Option<Draft> {
+        let is_mma = |stamp: Stamp| matches!(self.kind(stamp), Some(ActorKind::Mmas { .. }));
+        let (first, second) = (race.conflict.first, race.second);
+        let reads_last = is_mma(second) && !race.late;
+        let (load, mma) = if reads_last { (first, second) } else { (second, first) };
+        if !is_mma(mma) {
+            return None;
+        }
+        let (read, byte) = (self.barrier_of(load.actor)?, race.conflict.byte as u32);
+        let is_it = |it: &&OtherStage| {
+            (it.site, it.read, it.copy) == (mma.site, read, load.site)
+                && (it.at[0]..it.at[1]).contains(&byte)
+                && (reads_last || it.alone)
+        };
         let it = self.other_stages.iter().find(is_it)?;
-        let operand = if it.is_b { "B" } else { "A" };
-        let (read, awaited) = (self.barrier_name(it.read), self.barrier_name(it.awaited));
-        let (at, there) = (self.shared_name(it.at), self.shared_name(it.there));
+        let OtherStage { which, awaited, .. } = *it;
+        let is_other = |other: &OtherStage| (other.site, other.awaited) == (it.site, awaited) && other.which != which;
+        // What is told of both is one finding, which names the bytes of both.
+        let operands = match self.other_stages.iter().any(is_other) {
+            true => "A and B".to_string(),
+            false => which.to_string(),
+        };
+        let (read, awaited) = (self.barrier_name(it.read), self.barrier_name(awaited));
+        let (at, there) = (self.shared_name(it.at[0]), self.shared_name(it.there));
         let labels: Vec<Label> = vec![
-            self.label(mma.site, format!("{operand} is read from {at}, of which {read} tells")),
-            self.label(
-                it.wait,
-                format!("the last wait before it is for {awaited}, which tells of {operand} in {there}"),
-            ),
-            self.label(load.site, format!("this loads {operand} to {at} and to {there}, as the stages go")),
+            self.label(mma.site, format!("{which} is read from {at}, of which {read} tells")),
+            self.label(it.wait, format!("this wait is for {awaited}, which tells of {which} in {there}")),
+            self.label(load.site, format!("this loads {which} to {at} and to {there}, as the stages go")),
         ];
         let help = match it.alone {
             true => format!(
-                "Let the address of {operand} go on with the stage, as its mbarrier and the other operand do: behind the wait for {awaited}, {operand} \
+                "Let the address of {which} go on with the stage, as its mbarrier and the other operand do: behind the wait for {awaited}, {which} \
                  lies in {there}."
             ),
             false => format!(
                 "Let the mbarrier that is waited for, the addresses of A and B and the commit of a round be of one stage: behind the wait for {awaited}, \
-                 {operand} lies in {there}."
+                 {which} lies in {there}."
             ),
         };
         Some(Draft::of(race, Some(name))(
             "operand-not-ready",
-            format!("an MMA reads {operand} of another stage than its thread has waited for: {{}}"),
+            format!("an MMA reads {operands} of another stage than its thread has waited for: {{}}"),
             labels,
             "A stage's mbarrier tells that the copies that complete on it have brought their bytes, and of no other bytes (PTX ISA, cp.async.bulk; \
              9.7.13.15.16).",

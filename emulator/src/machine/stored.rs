@@ -6,7 +6,7 @@ use super::copied::CHUNK;
 use super::tensor::SharedDescriptor;
 use crate::diagnostic::{Diagnostic, Severity};
 
-/// Lines of 128 bytes after which every pattern begins anew.
+/// Lines of 128 bytes after which every pattern has begun anew.
 const LINES: u32 = 8;
 const LINE: u32 = 128;
 /// So many chunks of those must be known, and agree.
@@ -15,8 +15,9 @@ const ENOUGH: usize = 16;
 /// How chunks lie in rows of a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stored {
-    /// Bytes of the rows, and of the swizzle's pattern.
+    /// Bytes of the rows, and of the swizzle's pattern; and whether that moves 32 bytes at a time, not 16.
     width: u32,
+    wide: bool,
     /// The swizzle permutes the chunks; else they lie in the order of the buffer.
     permuted: bool,
     /// The pattern begins so many lines behind where it would by address.
@@ -30,24 +31,45 @@ impl Stored {
             return address;
         }
         let from = self.shift * LINE;
-        let d = SharedDescriptor { swizzle: self.width, ..SharedDescriptor::default() };
+        let d = SharedDescriptor { swizzle: self.width, wide: self.wide, ..SharedDescriptor::default() };
         d.swizzled(address.wrapping_sub(from)).wrapping_add(from)
     }
 
     /// All that are told apart. First what the descriptor asks for.
     fn all(d: &SharedDescriptor) -> impl Iterator<Item = Stored> {
         let width = d.swizzle;
-        let by_address = |width| Stored { width, permuted: true, shift: 0 };
-        let shifted = (1..width / 16).map(move |shift| Stored { shift, ..by_address(width) });
-        let others = [128, 64, 32].into_iter().filter(move |&w| w != width).map(by_address);
-        let plain = [128, 64, 32].map(|width| Stored { width, permuted: false, shift: 0 });
-        let own = (width != 0).then(|| by_address(width));
-        own.into_iter().chain(shifted).chain(others).chain(plain)
+        let own = Stored { width, wide: d.wide, permuted: true, shift: 0 };
+        let by_address = |(width, wide)| Stored { width, wide, ..own };
+        let shifted = (1..own.lines()).map(move |shift| Stored { shift, ..own });
+        let others = [(128, false), (128, true), (64, false), (32, false)].map(by_address);
+        let others = others.into_iter().filter(move |other| *other != own);
+        let plain = [128, 64, 32].map(|width| Stored { width, wide: false, permuted: false, shift: 0 });
+        (width != 0).then_some(own).into_iter().chain(shifted).chain(others).chain(plain)
+    }
+
+    /// Lines after which its pattern begins anew.
+    fn lines(self) -> u32 {
+        if self.wide { 4 } else { self.width / 16 }
+    }
+
+    /// Of its swizzle, in a matrix descriptor.
+    fn code(self) -> u32 {
+        match (self.width, self.wide) {
+            (128, true) => 1,
+            (128, false) => 2,
+            (64, _) => 4,
+            _ => 6,
+        }
+    }
+
+    fn swizzle(self) -> String {
+        format!("{}-byte swizzle{}", self.width, if self.wide { " of 32-byte chunks" } else { "" })
     }
 }
 
 impl Cluster<'_> {
-    /// How threads laid out the tile that lies at an address, if all that is known of the first lines there agrees with one way alone.
+    /// How threads laid out the tile that lies at an address: the first way, beginning with what the descriptor asks for, with which all agrees that is
+    /// known of the first lines there.
     fn stored(&self, cta: usize, d: &SharedDescriptor) -> Option<Stored> {
         let from = d.start - d.start % LINE;
         let chunks = (from..from + LINES * LINE).step_by(CHUNK);
@@ -70,11 +92,12 @@ impl Cluster<'_> {
     pub fn explain_stored(&self, cta: usize, laid: &Laid, apart: String, line: (u32, String)) -> Diagnostic {
         const RULE: &str = "Threads store a tile as the MMA's descriptor reads it: a swizzle permutes the 16-byte chunks by bits of their addresses, and \
              only the same one finds them again (PTX ISA 5.5.7, swizzling modes; 9.7.16.4.1, matrix descriptor).";
-        let &Laid { name, d, site, mn_major, .. } = laid;
+        let &Laid { which, d, site, mn_major, .. } = laid;
         let stored = if mn_major { None } else { self.stored(cta, &d) };
+        let asked = Stored { width: d.swizzle, wide: d.wide, permuted: true, shift: 0 };
         let read = match d.swizzle {
             0 => "read here as a tile without a swizzle".to_string(),
-            swizzle => format!("read here as a tile with the {swizzle}-byte swizzle"),
+            _ => format!("read here as a tile with the {}", asked.swizzle()),
         };
         let writer = self.ctas[cta].shared_shadow.writer(line.0.into());
         let writer = writer.map(|writer| self.label(writer.site, line.1));
@@ -86,17 +109,15 @@ impl Cluster<'_> {
         };
         match stored {
             // The stores are what the descriptor asks for, but for where the tile begins.
-            Some(Stored { width, permuted: true, shift }) if shift > 0 => {
-                let (pattern, line) = (LINES * width, (d.start - d.start % LINE) / LINE);
-                let begins = (line - (line + LINES - shift) % (width / 16)) * LINE;
+            Some(it @ Stored { permuted: true, shift, .. }) if shift > 0 => {
+                let (pattern, line, swizzle) = (it.lines() * LINE, (d.start - d.start % LINE) / LINE, it.swizzle());
+                let begins = (line - (line + LINES - shift) % it.lines()) * LINE;
                 let rule = format!(
-                    "The swizzle goes by bits of the address: with a base offset of 0, the pattern of {width}-byte swizzling begins at a multiple of \
+                    "The swizzle goes by bits of the address: with a base offset of 0, the pattern of the {swizzle} begins at a multiple of \
                      {pattern} bytes (PTX ISA 9.7.16.4.1, matrix descriptor; 5.5.7, swizzling modes)."
                 );
                 let mut diagnostic = finding(
-                    format!(
-                        "the {width}-byte swizzle of a tile begins at {begins:#x}, which is no multiple of {pattern}"
-                    ),
+                    format!("the {swizzle} of a tile begins at {begins:#x}, which is no multiple of {pattern}"),
                     &rule,
                     format!(
                         "Let the tile begin at a multiple of {pattern} bytes: .align {pattern} for a variable; in dynamic shared memory, round its \
@@ -104,28 +125,24 @@ impl Cluster<'_> {
                     ),
                 );
                 diagnostic.labels[0].text =
-                    format!("{name} is {read}; {} begins at {begins:#x}", self.shared_name(begins));
+                    format!("{which} is {read}; {} begins at {begins:#x}", self.shared_name(begins));
                 diagnostic.labels.extend(writer);
                 diagnostic
             }
             // The descriptor promises another one.
-            Some(Stored { width, permuted: true, .. }) if width != d.swizzle => {
-                let code = match width {
-                    128 => 2,
-                    64 => 4,
-                    _ => 6,
-                };
+            Some(it @ Stored { width, permuted: true, .. }) if it != asked => {
+                let (code, swizzle) = (it.code(), it.swizzle());
                 let has = match d.swizzle {
                     0 => "none".to_string(),
-                    swizzle => format!("the {swizzle}-byte swizzle"),
+                    _ => format!("the {}", asked.swizzle()),
                 };
                 let mut diagnostic = finding(
                     format!(
-                        "the MMA's operand {name} was stored with the {width}-byte swizzle, and its descriptor promises {has}"
+                        "the MMA's operand {which} was stored with the {swizzle}, and its descriptor promises {has}"
                     ),
                     RULE,
                     format!(
-                        "Set bits 61 to 63 of the descriptor to {code}, the {width}-byte swizzle, and its stride offset to {} bytes.",
+                        "Set bits 61 to 63 of the descriptor to {code}, the {swizzle}, and its stride offset to {} bytes.",
                         8 * width
                     ),
                 );
@@ -147,10 +164,10 @@ impl Cluster<'_> {
             }
             other => {
                 let plain = other.is_some_and(|stored| stored.width == d.swizzle);
-                let span = if d.swizzle == 0 { LINE } else { d.swizzle };
                 let title = match plain {
                     true => format!(
-                        "the MMA's operand {name} was stored without the {span}-byte swizzle that its descriptor promises"
+                        "the MMA's operand {which} was stored without the {} that its descriptor promises",
+                        asked.swizzle()
                     ),
                     false => apart,
                 };
@@ -158,6 +175,9 @@ impl Cluster<'_> {
                     0 => "Without a swizzle, store eight rows of 16 bytes one behind the other, and the next 16 bytes of those rows as far on as the \
                           leading offset says; or store with a swizzle, and name it in bits 61 to 63 of the descriptor."
                         .to_string(),
+                    128 if d.wide => "Store the 32-byte chunk c of row r of a tile with the 128-byte swizzle of 32-byte chunks at chunk c xor (r mod 4), \
+                                      and set bits 61 to 63 of the descriptor to 1."
+                        .into(),
                     128 => "Store chunk c of row r of a tile with the 128-byte swizzle at chunk c xor (r mod 8), and set bits 61 to 63 of the \
                             descriptor to 2."
                         .into(),

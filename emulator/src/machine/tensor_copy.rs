@@ -1,6 +1,6 @@
 //! `tcgen05.cp`: shared memory to tensor memory, by the tensor core, in line with the MMAs of its thread.
 
-use super::boxes::Laid;
+use super::boxes::{Laid, Which};
 use super::cluster::{Cluster, Stop};
 use super::formats::unpack;
 use super::issuer::Group;
@@ -135,7 +135,7 @@ impl Cluster<'_> {
         let chunks = (0..rows).flat_map(|row| (0..bytes / 16).map(move |chunk| (row, chunk)));
         let footprint = Footprint::new(chunks.map(|(row, chunk)| inside.chunk(row, 16 * chunk, false).into()));
         let block = u64::from(base) / crate::order::BLOCK;
-        let laid = Laid { name: "the source of a tcgen05.cp", d: source, rows, mn_major: false, site };
+        let laid = Laid { which: Which::Copied, d: source, rows, mn_major: false, site };
         self.read_range(site, group[0], &laid, &footprint, block)?;
         for &c in group {
             if !self.options.judges() {
@@ -144,7 +144,7 @@ impl Cluster<'_> {
             let views = std::mem::take(&mut self.warps[w].views);
             self.touch_operand(&views, c, &footprint, block, stamp);
             self.warps[w].views = views;
-            self.check_swizzle(c, footprint.runs(block), source.mode(), "", site);
+            self.check_swizzle(c, footprint.runs(block), source.mode(), None, site);
             self.ctas[c].loaded.read_granules(footprint.runs(block));
             self.touch_tensor(w, c, (column, columns), Halves::Both, stamp, true);
         }

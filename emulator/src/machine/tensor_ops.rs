@@ -232,9 +232,10 @@ impl Cluster<'_> {
                         format!("{lanes} of {name} are read here, but nothing has written a defined value to them")
                     }
                 };
-                let beside = self.ends_in_front(c, halves, n);
                 let origin = self.origin(site, text);
-                self.origins[origin as usize].beside = beside;
+                if self.origins[origin as usize].beside.is_none() {
+                    self.origins[origin as usize].beside = self.ends_in_front(c, halves, (column, n));
+                }
                 origin
             }
             known => known,

@@ -102,8 +102,8 @@ impl Copies {
 }
 
 impl Cluster<'_> {
-    /// A CTA has ended: what its threads copied to rows that were multiplied, and nobody has read.
-    pub fn copies_never_read(&mut self, cta: usize) {
+    /// A CTA has ended: what its threads copied to rows that were multiplied, and nobody has read. Gives the stores.
+    pub fn copies_never_read(&mut self, cta: usize) -> Vec<u32> {
         let mut all: BTreeMap<u32, Left> = BTreeMap::new();
         for (at, d, mma) in self.ctas[cta].loaded.copies.left_out() {
             // Something else may have been stored there since.
@@ -116,10 +116,11 @@ impl Cluster<'_> {
             left.bytes += CHUNK as u64;
             (left.low, left.high) = (left.low.min(low), left.high.max(high));
         }
-        for (site, left) in all {
-            let diagnostic = self.copy_never_read(site, &left);
+        for (&site, left) in &all {
+            let diagnostic = self.copy_never_read(site, left);
             self.findings.add(Diagnostic { severity: Severity::Note, ..diagnostic });
         }
+        all.into_keys().collect()
     }
 
     fn copy_never_read(&self, site: u32, left: &Left) -> Diagnostic {
@@ -142,12 +143,13 @@ impl Cluster<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::boxes::Which;
     use super::*;
 
     #[test]
     fn what_lies_beside_multiplied_chunks_is_left_out() {
         let d = SharedDescriptor { start: 1024, stride: 1024, swizzle: 128, ..Default::default() };
-        let laid = Laid { name: "A", d, rows: 8, mn_major: false, site: 7 };
+        let laid = Laid { which: Which::A, d, rows: 8, mn_major: false, site: 7 };
         let mut copies = Copies::default();
         (0..16).for_each(|chunk| copies.stored(1024 + chunk * 16));
         let left = |copies: &Copies| copies.left_out().map(|left| left.0).collect::<Vec<_>>();

@@ -1,10 +1,10 @@
 //! Matrix descriptors that hold an address as it is, and not its sixteenth part: the operand is then read from an address sixteen times as high.
 
-use super::boxes::Laid;
+use super::boxes::{Laid, Which};
 use super::cluster::Cluster;
 use super::copied::CHUNK;
 use super::tensor::SharedDescriptor;
-use crate::diagnostic::{Label, Severity};
+use crate::diagnostic::{Place, Severity};
 
 /// Operands of statements, as many as are remembered.
 const MOST: usize = 64;
@@ -20,7 +20,7 @@ pub const HELP: &str = "Shift the address right by 4 before it goes into the des
 pub struct Starts {
     /// The MMA, and which operand.
     site: u32,
-    name: String,
+    which: Which,
     /// Each time, the field as an address was in the first row of a tile that holds the operand.
     fits: bool,
     /// Once the operand did not lie in what it begins in: the field, and what begins at that address. Better where something begins there exactly.
@@ -29,8 +29,15 @@ pub struct Starts {
     exact: bool,
 }
 
+impl Laid {
+    /// The start address field, taken for an address, is that of a row of a tile.
+    fn begins_a_row(&self) -> bool {
+        self.d.swizzle != 0 && (self.d.start / 16).is_multiple_of(self.d.swizzle)
+    }
+}
+
 impl Cluster<'_> {
-    /// An operand with rows along K, moved to another address: whether all of its rows lie in the box, or in what threads copied, in which it
+    /// A K-major operand, moved to another address: whether all of its rows lie in the box, or in what threads copied, in which it
     /// begins, and whether it begins in the first of them; `None`: nothing is known of what lies there.
     fn lies(&self, cta: usize, laid: &Laid, start: u32) -> Option<(bool, bool)> {
         let Laid { d, rows, .. } = *laid;
@@ -46,58 +53,71 @@ impl Cluster<'_> {
         let source = |row: u32| self.source(cta, d.chunk(row, 0, false));
         let (first, last) = (source(0)?, source(rows - 1)?);
         let width = self.launch.buffers[first.0].row_bytes.map(u64::from)?;
-        let whole = last == (first.0, first.1 + u64::from(rows - 1) * width);
+        let follows = |row: u32, at: (usize, u64)| at == (first.0, first.1 + u64::from(row) * width);
+        let whole = follows(rows - 1, last);
+        if !whole {
+            // Behind the end of a tile lies something else. Rows that go on elsewhere in the same buffer were gathered: then nothing is known.
+            let end = (1..rows).find_map(|row| source(row).filter(|at| !follows(row, *at)));
+            if end.is_some_and(|(buffer, _)| buffer == first.0) {
+                return None;
+            }
+        }
         let before = start.checked_sub(d.swizzle).map(|start| SharedDescriptor { start, ..d }.chunk(0, 0, false));
         let before = before.and_then(|at| self.source(cta, at));
         Some((whole, whole && before.is_none_or(|(buffer, at)| (buffer, at + width) != first)))
     }
 
-    /// What begins where the start address field of a descriptor would point, were it an address. Of that, it has the lowest bits only.
-    fn begins_at_field(&self, cta: usize, laid: &Laid) -> Vec<String> {
-        if laid.mn_major || laid.d.swizzle == 0 {
-            return vec![];
-        }
+    /// Where something begins that the operand may be, if the start address field of its descriptor is taken for an address. Of that, it has the
+    /// lowest bits only.
+    fn begins_at_field(&self, cta: usize, laid: Laid) -> impl Iterator<Item = u32> {
+        let swizzled = !laid.mn_major && laid.d.swizzle != 0;
         // It may have gone on along K since, by sixteenths of bytes.
         let field = laid.d.start / 16 % FIELD;
         let (field, end) = (field - field % CHUNK as u32, self.ctas[cta].shared.bytes.len() as u32);
-        let mut names: Vec<String> = (field..end)
-            .step_by(FIELD as usize)
-            .filter(|&at| self.lies(cta, laid, at).is_some_and(|(_, begins)| begins))
-            .map(|at| self.shared_name(at - at % laid.d.swizzle))
-            .collect();
-        names.dedup();
-        names.truncate(2);
-        names
+        let places = (field..end).step_by(FIELD as usize).filter(move |_| swizzled);
+        places.filter(move |&at| self.lies(cta, &laid, at).is_some_and(|(_, begins)| begins))
     }
 
     /// An MMA reads an operand: does it lie where it seems to be meant to?
     pub fn note_start(&mut self, cta: usize, laid: &Laid) {
-        let Laid { name, d, mn_major, site, .. } = *laid;
+        let Laid { which, d, mn_major, site, .. } = *laid;
         if mn_major || d.swizzle == 0 {
             return;
         }
-        let known = self.starts.iter().position(|starts| starts.site == site && starts.name == name);
+        let known = self.starts.iter().position(|starts| starts.site == site && starts.which == which);
         if known.is_some_and(|n| !self.starts[n].fits) || known.is_none() && self.starts.len() == MOST {
             return;
         }
-        let names = self.begins_at_field(cta, laid);
-        let astray = self.lies(cta, laid, d.start).is_some_and(|(whole, _)| !whole);
+        let fits = self.begins_at_field(cta, *laid).next().is_some();
+        let exact = laid.begins_a_row();
+        let better = known.is_none_or(|n| self.starts[n].astray.is_none() || exact && !self.starts[n].exact);
+        let astray = fits && better && self.lies(cta, laid, d.start).is_some_and(|(whole, _)| !whole);
+        let names = astray.then(|| {
+            let places = self.begins_at_field(cta, *laid);
+            let mut names: Vec<String> = places.map(|at| self.shared_name(at - at % d.swizzle)).collect();
+            names.dedup();
+            names.truncate(2);
+            names
+        });
         let n = known.unwrap_or_else(|| {
-            self.starts.push(Starts { site, name: name.into(), fits: true, astray: None, exact: false });
+            self.starts.push(Starts { site, which, fits: true, astray: None, exact: false });
             self.starts.len() - 1
         });
         let starts = &mut self.starts[n];
-        starts.fits &= !names.is_empty();
-        let exact = (d.start / 16).is_multiple_of(d.swizzle);
-        if astray && (starts.astray.is_none() || exact && !starts.exact) {
+        starts.fits = fits;
+        if let Some(names) = names {
             (starts.astray, starts.exact) = (Some((d.start / 16, names)), exact);
         }
     }
 
-    /// Whether an operand of an MMA was never where it should be so far, and would have been if its descriptor held a sixteenth.
-    pub fn is_unshifted(&self, laid: &Laid) -> bool {
-        let is_it = |starts: &&Starts| starts.site == laid.site && starts.name == laid.name;
-        self.starts.iter().find(is_it).is_some_and(|starts| starts.fits && starts.exact)
+    /// Whether an operand of an MMA was never where it should be so far, and would have been if its descriptor held a sixteenth. Of the first one,
+    /// which runs out of shared memory, no more is known than that.
+    pub fn is_unshifted(&self, cta: usize, laid: &Laid) -> bool {
+        let is_it = |starts: &&Starts| starts.site == laid.site && starts.which == laid.which;
+        match self.starts.iter().find(is_it) {
+            Some(starts) => starts.fits && starts.exact,
+            None => laid.begins_a_row() && self.begins_at_field(cta, *laid).next().is_some(),
+        }
     }
 
     /// The run has ended: operands that were never where they should be, and would be if their descriptors held a sixteenth.
@@ -109,28 +129,27 @@ impl Cluster<'_> {
             .filter_map(|starts| Some((starts, starts.astray.as_ref()?)))
             .collect();
         let Some(&(first, (field, _))) = told.iter().find(|(starts, _)| starts.exact) else { return };
-        let holds = match told.iter().any(|(starts, _)| starts.name != first.name) {
+        let holds = match told.iter().any(|(starts, _)| starts.which != first.which) {
             true => "descriptors of A and B hold".to_string(),
-            false => format!("descriptor of {} holds", first.name),
+            false => format!("descriptor of {} holds", first.which),
         };
         let title = format!("the matrix {holds} an address as it is, {field:#x}, and not its sixteenth part");
         let mut diagnostic = self.problem("matrix-descriptor", first.site, title, RULE, HELP.into());
         diagnostic.severity = Severity::Finding;
         diagnostic.labels.clear();
+        let mut said: Vec<(Which, Place)> = vec![];
         for (starts, (field, names)) in told {
             let text = format!(
                 "{} is read from {field:#x} × 16 = {:#x} on, in {}; the lowest 14 bits of the address of {} are {field:#x}",
-                starts.name,
+                starts.which,
                 field * 16,
                 self.shared_name(field * 16),
                 names.join(" or "),
             );
             let label = self.label(starts.site, text);
             // Four slices, of one line or of one each, are said once.
-            let said = |known: &Label| {
-                known.place.shown() == label.place.shown() && known.text.split(' ').next() == Some(&starts.name)
-            };
-            if !diagnostic.labels.iter().any(said) {
+            if !said.iter().any(|(which, place)| *which == starts.which && place.shown() == label.place.shown()) {
+                said.push((starts.which, label.place.clone()));
                 diagnostic.labels.push(label);
             }
         }

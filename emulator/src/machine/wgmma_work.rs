@@ -1,6 +1,6 @@
 //! `wgmma.mma_async` at work: from when all warps of the warpgroup have come to it until its product is in their registers.
 
-use super::boxes::Laid;
+use super::boxes::{Laid, Which};
 use super::cluster::{Cluster, Stop};
 use super::depths::Multiplied;
 use super::exact_kinds::Precision;
@@ -114,12 +114,12 @@ impl Cluster<'_> {
         let elements = |format: Format| format.elements(op.types.kind);
         let a = inputs.a.map(|bits| self.wgmma_descriptor(bits, elements(op.types.a), "A", site)).transpose()?;
         let b = self.wgmma_descriptor(inputs.b, elements(op.types.b), "B", site)?;
-        let of_a = a.map(|a| ("A", a, ROWS, op.a_mn_major));
+        let of_a = a.map(|a| (Which::A, a, ROWS, op.a_mn_major));
         let mut unwritten = None;
         let mut reads = Vec::with_capacity(2);
-        for (which, d, rows, mn_major) in of_a.into_iter().chain([("B", b, op.n, op.b_mn_major)]) {
+        for (which, d, rows, mn_major) in of_a.into_iter().chain([(Which::B, b, op.n, op.b_mn_major)]) {
             let (footprint, base) = footprint(&d, rows, mn_major);
-            let laid = Laid { name: which, d, rows, mn_major, site };
+            let laid = Laid { which, d, rows, mn_major, site };
             reads.push(self.read_range(site, cta, &laid, &footprint, base)?);
             if !self.options.judges() {
                 continue;
@@ -129,14 +129,14 @@ impl Cluster<'_> {
             self.check_layout(cta, laid, &footprint, base);
         }
         if let (Some(a), true) = (a, self.options.judges()) {
-            let laid = |name, d, rows, mn_major| Laid { name, d, rows, mn_major, site };
+            let laid = |which, d, rows, mn_major| Laid { which, d, rows, mn_major, site };
             // Registers are those of the warpgroup.
             let accumulator = (first as u32) << 16 | u32::from(op.d.first().copied().unwrap_or_default());
             self.check_depths(Multiplied {
                 cta,
                 accumulator,
                 adds: inputs.accumulate,
-                operands: [laid("A", a, ROWS, op.a_mn_major), laid("B", b, op.n, op.b_mn_major)],
+                operands: [laid(Which::A, a, ROWS, op.a_mn_major), laid(Which::B, b, op.n, op.b_mn_major)],
                 formats: None,
             });
         }

@@ -5,7 +5,7 @@ use super::case::{Base, Case, Expect, Result, case, edited, run, says, told};
 use super::common;
 use Base::{OneTile, Ring, Small};
 use Expect::{Finds, Notes};
-use emulator::{Diagnostic, Launch};
+use emulator::{Content, Diagnostic, Launch};
 
 const MMA: &str = "tcgen05.mma.cta_group::1";
 const NEWCOMER: (&str, &str) = ("of a newcomer", "not run on a GPU");
@@ -40,6 +40,34 @@ const A_OF_STAGE_0: &[(&str, &str)] = &[(
     "@descriptor_b",
     "{}\n    mul.lo.u32 %r50, %r11, 1536;\n    cvt.u64.u32 %rd9, %r50;\n    sub.s64 %rd2, %rd2, %rd9;",
 )];
+const WIDE_PROMISED: &[(&str, &str)] = &[
+    ("or.b64 %rd3, %rd3, 0x4000404000000000;", "or.b64 %rd3, %rd3, 0x2000404000000000;"),
+    ("or.b64 %rd4, %rd4, 0x4000404000000000;", "or.b64 %rd4, %rd4, 0x2000404000000000;"),
+];
+const STORED_WIDE: &[(&str, &str)] =
+    &[("xor.b32 %r6, %r4, %r5;", "and.b32 %r40, %r4, 3;\n    shl.b32 %r40, %r40, 1;\n    xor.b32 %r6, %r40, %r5;")];
+/// Columns 0 to 63 of D are multiplied with the last rows of B, and nothing is for the others.
+const SECOND_MMA_SKIPPED: &[(&str, &str)] = &[
+    N_64[0],
+    ("or.b64 %rd4, %rd4, 0x4000404000000000;", "or.b64 %rd4, %rd4, 0x4000404000000000;\n    add.s64 %rd4, %rd4, 512;"),
+];
+/// The first stage lies behind the second one.
+const STAGES_EXCHANGED: &[(&str, &str)] = &[
+    ("@stage_producer", "xor.b32 %r50, %r11, 1;\n    mul.lo.u32 %r16, %r50, 24576;\n{}"),
+    ("@stage_multiplier", "xor.b32 %r51, %r11, 1;\n    mul.lo.u32 %r16, %r51, 24576;\n{}"),
+    RING_UNSHIFTED[0],
+];
+/// Whether the next stage is full is asked before the MMAs of this one.
+const LOOKS_AHEAD: &[(&str, &str)] = &[
+    ("@acc_parity", "{}\n    setp.ne.u32 %p10, %r2, %r2;"),
+    ("\nFULL_WAIT:\n", "\n    @%p10 bra PEEKED;\nFULL_WAIT:\n"),
+    ("@loop_full", "{}\nPEEKED:"),
+    (
+        "@descriptor_b",
+        "{}\n    xor.b32 %r50, %r11, 1;\n    shl.b32 %r51, %r50, 3;\n    add.u32 %r51, %r51, %r3;\n    xor.b32 %r52, %r11, %r12;\n    \
+         mbarrier.try_wait.parity.shared::cta.b64 %p10, [%r51], %r52; // @peek",
+    ),
+];
 /// Thread 0 fills two stages and waits until both are free; thread 32 waits for them in turn, and says that they are. Barriers: full, full, free.
 const TWO_STAGES: &str = "\
 setp.eq.u32 %p1, %r0, 32;
@@ -196,6 +224,34 @@ pub fn cases() -> Vec<Case> {
             ONE_OUT_PARITY,
             Finds(&[("wrong-phase", "@wait_acc_full"), ("hang", "@wait_acc_full")]),
         ),
+        case(
+            "l21",
+            "descriptors with the swizzle of 32-byte chunks",
+            OneTile,
+            WIDE_PROMISED,
+            Finds(&[("swizzle-mismatch", MMA)]),
+        ),
+        case(
+            "l22",
+            "stores with the swizzle of 32-byte chunks",
+            OneTile,
+            STORED_WIDE,
+            Finds(&[("swizzle-mismatch", MMA)]),
+        ),
+        case(
+            "l23",
+            "the MMA of the other columns is left out",
+            OneTile,
+            SECOND_MMA_SKIPPED,
+            Finds(&[("undefined-value-stored", "tcgen05.ld.sync")]),
+        ),
+        case(
+            "l24",
+            "no start address is shifted, and the first one lies outside",
+            Ring,
+            STAGES_EXCHANGED,
+            Finds(&[("out-of-bounds", "@mma")]),
+        ),
     ]
 }
 
@@ -215,7 +271,7 @@ const SAID: &[(&str, &[&str])] = &[
     ("l9", &["this MMA has N = 64, as bits 17 to 22", "it writes columns 0 to 63", "its N is 64"]),
     ("l10", &["this MMA has M = 64, as bits 24 to 28", "lanes 0 to 15 of each 32", "its M is 64"]),
     ("l11", &["this MMA has N = 32, as bits 17 to 22", "its N is 32"]),
-    ("l12", &["this MMA has N = 32", "of B it takes 32 rows", "let N of the MMA be so large"]),
+    ("l12", &["this MMA has N = 32", "of B it takes 32 rows", "let N of the MMA be 64 (32 now)"]),
     ("l13", &["begins at 0x480, which is no multiple of 1024", ".align 1024"]),
     (
         "l14",
@@ -230,6 +286,10 @@ const SAID: &[(&str, &[&str])] = &[
     ("l18", &["a second time", "Let the parity of this wait", "go on with each phase"]),
     ("l19", &["change with each phase"]),
     ("l20", &["Let the parity of this wait go on with each phase"]),
+    ("l21", &["promises the 128-byte swizzle of 32-byte chunks", "Set bits 61 to 63 of the descriptor to 2"]),
+    ("l22", &["stored with the 128-byte swizzle of 32-byte chunks", "Set bits 61 to 63 of the descriptor to 1"]),
+    ("l23", &["Write the value before it is used"]),
+    ("l24", &["(address >> 4) & 0x3fff"]),
 ];
 
 /// One finding, or one note, for one cause; A and B that are stored by a statement each may have one each.
@@ -285,6 +345,94 @@ fn what_is_right_stays_silent() {
     silent(&[], |_| {});
     silent(BACKWARDS, |_| {});
     silent(ELSEWHERE, |_| {});
+    silent(GATHERED, |_| {});
+}
+
+/// Rows of A that are gathered, each two exchanged, in a tile whose descriptor holds the address of B's tile.
+const GATHERED: &[(&str, &str)] = &[
+    (
+        "    .shared .align 1024 .b8 tile_a[16384];\n    .shared .align 1024 .b8 tile_b[16384];",
+        "    .shared .align 1024 .b8 pad[1024];\n    .shared .align 1024 .b8 tile_b[16384];\n    .shared .align 1024 .b8 more[14336];\n    \
+         .shared .align 1024 .b8 tile_a[16384];",
+    ),
+    ("add.s64 %rd0, %rd0, %rd2;", "xor.b64 %rd20, %rd2, 128;\n    add.s64 %rd0, %rd0, %rd20;"),
+    ("mul.wide.u32 %rd6, %r0, 256;", "xor.b32 %r40, %r0, 1;\n    mul.wide.u32 %rd6, %r40, 256;"),
+];
+
+/// B lies as rows of depth, and is copied so: 64 rows of 256 bytes, in two halves of 128.
+#[test]
+fn copied_rows_of_depth_stay_silent() {
+    const ROWS_OF_DEPTH: &[(&str, &str)] = &[
+        (
+            "    add.u32 %r9, %r9, %r7;",
+            "    shr.u32 %r40, %r0, 4;\n    and.b32 %r41, %r0, 7;\n    xor.b32 %r41, %r41, %r40;\n    shl.b32 %r41, %r41, 4;\n    \
+             mad.lo.u32 %r41, %r40, 128, %r41;\n    and.b32 %r42, %r0, 8;\n    shl.b32 %r42, %r42, 10;\n    add.u32 %r41, %r41, %r42;\n    \
+             add.u32 %r9, %r9, %r41;",
+        ),
+        ("add.u32 %r9, %r9, 2048;", "add.u32 %r9, %r9, 1024;"),
+        ("or.b64 %rd4, %rd4, 0x4000404000000000;", "or.b64 %rd4, %rd4, 0x4000404002000000;"),
+        ("add.s64 %rd4, %rd4, 2;", "add.s64 %rd4, %rd4, 128;"),
+        ("0x08200010", "0x08210010"),
+    ];
+    let report = run(OneTile, ROWS_OF_DEPTH, |launch| launch.buffers[1].row_bytes = Some(256), 400_000);
+    let all: Vec<Diagnostic> = report.findings.iter().chain(&report.notes).cloned().collect();
+    assert!(all.is_empty(), "{}", told(&all));
+    let (a, b) = (common::matrix(128, 64, 1, 2), common::matrix(128, 64, 2, 2));
+    let sum = |at: usize| -> i32 { (0..64).map(|k| a[at / 128 * 64 + k] * b[k * 128 + at % 128]).sum() };
+    assert!(common::pair::d(&report).iter().enumerate().all(|(at, &d)| d == sum(at) as f32));
+}
+
+/// Two halves of each row are multiplied crosswise: no depth is left out, and it can be meant.
+#[test]
+fn halves_of_a_row_can_be_meant_for_each_other() {
+    const CROSSWISE: &[(&str, &str)] = &[
+        (
+            "add.s64 %rd4, %rd4, 2;",
+            "add.s64 %rd4, %rd4, 2;\n    setp.eq.u32 %p6, %r21, 1;\n    @%p6 sub.s64 %rd3, %rd3, 4;\n    \
+         setp.eq.u32 %p6, %r21, 3;\n    @%p6 sub.s64 %rd4, %rd4, 8;",
+        ),
+        ("setp.lt.u32 %p4, %r21, 4;", "setp.lt.u32 %p4, %r21, 6;"),
+    ];
+    let report = run(OneTile, CROSSWISE, |_| {}, 400_000);
+    assert!(report.findings.is_empty(), "{}", told(&report.findings));
+    let notes: Vec<&str> = report.notes.iter().map(|note| note.code).collect();
+    assert_eq!(notes, ["depth-mismatch"], "{}", told(&report.notes));
+}
+
+/// Rings whose rows end within a box, or that look ahead.
+#[test]
+fn rings_that_are_right_stay_silent() {
+    /// B is a part of a wider matrix: its depths begin at column 64.
+    const PART: &[(&str, &str)] = &[
+        ("[%r17], [%rd1, {%r18, %r19}]", "[%r17], [%rd1, {%r50, %r19}]"),
+        ("@column", "{}\n    add.u32 %r50, %r18, 64;"),
+    ];
+    let of_a_part = |launch: &mut Launch| {
+        let mut new = super::case::ring_launch(384, 72);
+        let b = common::matrix(64, 72, 2, 2);
+        let at = |row: usize, k: usize| if (64..136).contains(&k) { b[row * 72 + k - 64] as f32 } else { 1.0 };
+        let wide = (0..64 * 192).flat_map(|n| half::f16::from_f32(at(n / 192, n % 192)).to_bits().to_le_bytes());
+        new.buffers[1].content = Content::Bytes(wide.collect::<Vec<u8>>().into());
+        new.buffers[1].row_bytes = Some(384);
+        new.params[1] = common::pair::map(1, 64, 192, 64);
+        *launch = new;
+    };
+    for (edits, change) in [(LOOKS_AHEAD, (|_| {}) as fn(&mut Launch)), (PART, of_a_part)] {
+        let mut launch = Ring.launch();
+        change(&mut launch);
+        let report = common::run(&common::load(&edited(&Ring.text(), edits)), &launch, None, 400_000);
+        let all: Vec<Diagnostic> = report.findings.iter().chain(&report.notes).cloned().collect();
+        assert!(all.is_empty() && Ring.result(&launch, &report) == Result::Right, "{}", told(&all));
+    }
+}
+
+/// Who looks ahead has waited for another stage last: that is not why a stage is overwritten.
+#[test]
+fn a_stage_that_is_not_waited_for_is_told_of_its_copy() {
+    let edits = [LOOKS_AHEAD, &[("@commit_empty", "mbarrier.arrive.shared::cta.b64 _, [%r15+16];")]].concat();
+    let report = run(Ring, &edits, |_| {}, 400_000);
+    assert!(report.findings.first().is_some_and(|d| d.code == "operand-overwritten"), "{}", told(&report.findings));
+    assert!(!told(&report.findings).contains("another stage"), "{}", told(&report.findings));
 }
 
 /// Where nothing is known of the rows of the buffers, no depth is known either.
