@@ -1,6 +1,6 @@
 //! What a newcomer gets wrong in a kernel that was right: each is told once, at the statement that is to be changed, with advice that mends it.
 
-use super::case::{Base, run, told};
+use super::case::{Base, first, run, says, told};
 use Base::{OneTile, Pair, Ring, Small};
 
 /// What is found on the default schedule is one thing: its code, the statement that it points at, and what it says.
@@ -44,8 +44,8 @@ fn one_warp_asks_for_all_and_nothing_reads_the_answer() {
 #[test]
 fn a_wait_for_what_its_own_thread_tells() {
     let wait = "    mbarrier.try_wait.parity.shared::cta.b64 %p4, [%r15+16], %r12;";
-    let says = ["for which no statement waits", "let it name that mbarrier"];
-    one(Ring, &[("@wait_full", wait)], "hang", "[%r15+16], %r12", &says);
+    let parts = ["for which no statement waits", "let it name that mbarrier"];
+    one(Ring, &[("@wait_full", wait)], "hang", "[%r15+16], %r12", &parts);
 }
 
 #[test]
@@ -63,20 +63,20 @@ fn a_commit_to_the_mbarrier_of_another_role() {
         |to: &str| format!("    tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [{to}];");
     let never = "nothing ever arrives at it";
     one(Ring, &[("@commit_acc", &commit("%r22+48"))], "hang", "[%r22+32], %r21", &[never, "this commit tells"]);
-    let says = [
+    let parts = [
         "passes its wait for",
         "too early and arrives a second time",
         "Let this commit arrive at",
         "no statement arrives at it",
     ];
-    one(Ring, &[("@commit_acc", &commit("%r15+16"))], "mbarrier-overflow", "[%r15+16]", &says);
+    one(Ring, &[("@commit_acc", &commit("%r15+16"))], "mbarrier-overflow", "[%r15+16]", &parts);
 }
 
 #[test]
 fn readers_arrive_at_the_mbarrier_that_they_wait_for() {
     let arrive = "    mbarrier.arrive.shared::cta.b64 _, [%r22+32];";
-    let says = ["nothing ever arrives at it", "this arrives at", "Let the arrival be at it"];
-    one(Ring, &[("@arrive_acc_empty", arrive)], "hang", "[%r22+48], %r21", &says);
+    let parts = ["nothing ever arrives at it", "this arrives at", "Let the arrival be at it"];
+    one(Ring, &[("@arrive_acc_empty", arrive)], "hang", "[%r22+48], %r21", &parts);
 }
 
 #[test]
@@ -93,8 +93,8 @@ fn a_commit_of_a_stage_to_the_mbarrier_of_the_product() {
 
 #[test]
 fn the_branch_back_of_a_wait_is_taken_when_it_passes() {
-    let says = ["passes, and it goes back all the same", "while the predicate of the wait is false"];
-    one(Ring, &[("@loop_empty", "    @%p4 bra LOAD_WAIT;")], "hang", "[%r15+16], %r12", &says);
+    let parts = ["passes, and it goes back all the same", "while the predicate of the wait is false"];
+    one(Ring, &[("@loop_empty", "    @%p4 bra LOAD_WAIT;")], "hang", "[%r15+16], %r12", &parts);
 }
 
 /// A loop around `test_wait` waits as one around `try_wait` does: what says no is the mbarrier, and the branch is right.
@@ -155,15 +155,15 @@ WAIT:
 
 #[test]
 fn a_stage_runs_past_the_end_of_its_ring() {
-    let says = ["by the same statement it waited for", "Let the stage begin at 0 again"];
-    one(Small(1, 64, THREE_WAITS), &[("%r4, 2;", "%r4, 3;")], "hang", "[%r5], 0", &says);
+    let parts = ["by the same statement it waited for", "Let the stage begin at 0 again"];
+    one(Small(1, 64, THREE_WAITS), &[("%r4, 2;", "%r4, 3;")], "hang", "[%r5], 0", &parts);
 }
 
 /// The mbarrier goes on with the stage, and the address that is loaded to does not.
 #[test]
 fn b_is_loaded_to_one_stage_always() {
-    let says = ["in turn, and writes the same bytes for both", "Let the address that it writes go on with the stage"];
-    one(Ring, &[("@tile_b", "    add.u32 %r17, %r2, 16384;")], "race-shared", "[%r17], [%rd1", &says);
+    let parts = ["in turn, and writes the same bytes for both", "Let the address that it writes go on with the stage"];
+    one(Ring, &[("@tile_b", "    add.u32 %r17, %r2, 16384;")], "race-shared", "[%r17], [%rd1", &parts);
 }
 
 /// More threads execute a barrier than it counts: the last ones are too few for another phase.
@@ -173,15 +173,17 @@ fn a_barrier_counts_fewer_than_come() {
         "    fence.proxy.async.shared::cta;\n    bar.sync 0;",
         "    fence.proxy.async.shared::cta;\n    bar.sync 5, 96;",
     )];
-    one(OneTile, &edits, "hang", "bar.sync 5, 96", &["128 threads execute it: let it count them all"]);
+    let found = first(OneTile, &edits, |_| {});
+    assert_eq!((found.code, found.labels[0].place.text.as_str()), ("hang", "bar.sync 5, 96"));
+    says(&found, &["128 threads execute it: let it count them all"]);
 }
 
 #[test]
 fn no_lane_is_elected_to_load() {
-    let says = ["32 lanes of warp 4 arrive together", "Let one elected lane execute it"];
+    let parts = ["32 lanes of warp 4 arrive together", "Let one elected lane execute it"];
     let all = "    bra.uni EVERY;\nEVERY:\n    mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r15], 24576;";
     let edits = [("@one_producer", ""), ("@expect", all)];
-    one(Ring, &edits, "mbarrier-overflow", "expect_tx", &says);
+    one(Ring, &edits, "mbarrier-overflow", "expect_tx", &parts);
 }
 
 /// However many mbarriers are used too early: one barrier is missing.
