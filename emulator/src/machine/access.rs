@@ -11,7 +11,7 @@ use super::state::{At, Beside, Race, RaceMemory, Slot};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::order::Stamp;
 use crate::program::atomic::{LoadOp, StoreOp};
-use crate::program::op::{Reg, Space};
+use crate::program::op::{Op, Reg, Space};
 use crate::protocol::Timing;
 use crate::report::Memory;
 
@@ -26,14 +26,8 @@ fn extended(value: u128, signed: bool, bytes: usize) -> u128 {
 
 const UNKNOWN_RULE: &str = "Tensor memory, registers and shared memory hold unknown values until they are written (for memory, PTX ISA 8.2.6).";
 
-const WRITE_FIRST: &str = "Write the value before it is used; for an accumulator, let the first MMA of a tile overwrite (enable-input-d = false).";
-
-/// What to do where the reason why a value is not defined says it.
-fn advice(origin: &str) -> Option<&'static str> {
-    origin.starts_with(READS_FACTORS).then_some(
-        "Bring the scale factors to tensor memory before the MMA that reads them: tcgen05.cp, in all four quarters of 32 lanes.",
-    )
-}
+const WRITE_FIRST: &str = "Write the value before it is used, on every path that leads here.";
+const OVERWRITE_FIRST: &str = "Write the value before it is used; for an accumulator, let the first MMA of a tile overwrite (enable-input-d = false).";
 
 impl<'a> Cluster<'a> {
     pub fn load(&mut self, at: At, op: &'a LoadOp) -> Result<(), Stop> {
@@ -393,6 +387,18 @@ impl<'a> Cluster<'a> {
         true
     }
 
+    /// What to do about a value that is not defined, by the statement that it comes from and the reason.
+    fn advice(&self, site: u32, why: &str) -> &'static str {
+        if why.starts_with(READS_FACTORS) {
+            return "Bring the scale factors to tensor memory before the MMA that reads them: tcgen05.cp, in all four quarters of 32 lanes.";
+        }
+        let of_tensor_memory = |op: &Op| matches!(op, Op::Mma(_) | Op::TensorLoad { .. });
+        match self.kernel.code.iter().any(|inst| inst.site == site && of_tensor_memory(&inst.op)) {
+            true => OVERWRITE_FIRST,
+            false => WRITE_FIRST,
+        }
+    }
+
     /// A copy stores undefined bytes, from this place on, to global memory.
     pub fn undefined_copy(&mut self, site: u32, from: Slot, buffer: usize, at: u64) {
         let what = self.global.buffers[buffer].describe(at);
@@ -407,7 +413,7 @@ impl<'a> Cluster<'a> {
         let here = match self.kept_origin(from.cta, from.offset & !3, from.offset + 1) {
             Some(n) => {
                 let origin = self.origins[n as usize].clone();
-                diagnostic.help = advice(&origin.text).unwrap_or(WRITE_FIRST).into();
+                diagnostic.help = self.advice(origin.site, &origin.text).into();
                 diagnostic.rule = UNKNOWN_RULE.into();
                 if let Some(Beside { mma, text, help }) = origin.beside {
                     diagnostic.labels.insert(0, self.label(mma, text));
@@ -433,7 +439,7 @@ impl<'a> Cluster<'a> {
         let mut help = WRITE_FIRST.to_string();
         if origin != 0 {
             let o = self.origins[origin as usize].clone();
-            help = advice(&o.text).unwrap_or(WRITE_FIRST).into();
+            help = self.advice(o.site, &o.text).into();
             labels.push(self.label(o.site, o.text));
             if let Some(beside) = o.beside {
                 labels.push(self.label(beside.mma, beside.text));

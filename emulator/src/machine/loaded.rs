@@ -169,7 +169,32 @@ pub struct Product {
     cta: usize,
     column: u32,
     operands: [(SharedDescriptor, Brought); 2],
+    /// Of operands that lie in boxes, where in their tensors they begin.
+    places: [Option<InTensor>; 2],
     site: u32,
+}
+
+/// Where an operand comes from: the tensor, where its box begins in it, and so many bytes behind the beginning of the box.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct InTensor {
+    address: u64,
+    at: [i64; 2],
+    offset: u32,
+    /// The copy.
+    load: u32,
+}
+
+impl Product {
+    /// It multiplies what another does, of boxes that were loaded once more.
+    fn is_loaded_again(&self, other: &Product) -> bool {
+        let shape = |p: &Product| p.operands.map(|(d, _)| SharedDescriptor { start: 0, ..d });
+        let same = |(one, other): (&Option<InTensor>, &Option<InTensor>)| match (one, other) {
+            (Some(one), Some(other)) => (one.address, one.at, one.offset) == (other.address, other.at, other.offset),
+            _ => false,
+        };
+        let sum = |p: &Product| (p.cta, p.column);
+        sum(self) == sum(other) && self.places.iter().zip(&other.places).all(same) && shape(self) == shape(other)
+    }
 }
 
 /// What tells what lies in an operand's bytes from what lay there before: the box's version, or where threads copied the first chunk from.
@@ -257,7 +282,12 @@ impl Cluster<'_> {
             version => (version, None),
         };
         let operands = operands.map(|d| (d, brought(&d)));
-        let new = Product { cta, column, operands, site };
+        let places = operands.map(|(d, _)| {
+            let tile = self.ctas[cta].loaded.tile(d.start)?;
+            let origin = tile.origin?;
+            Some(InTensor { address: origin.address, at: origin.at, offset: d.start - tile.start, load: tile.site })
+        });
+        let new = Product { cta, column, operands, places, site };
         // What else threads store there has no version: they may have stored something else in between.
         let known = operands.iter().all(|(_, (version, from))| *version > 0 || from.is_some());
         let same = |p: &&Product| (p.cta, p.column, p.operands) == (cta, column, operands);
@@ -277,11 +307,42 @@ impl Cluster<'_> {
                 diagnostic.labels.push(self.label(before, "this MMA added it before"));
             }
             self.findings.add(diagnostic);
+        } else if self.products.0.iter().any(|before| before.is_loaded_again(&new)) {
+            self.product_of_what_was_loaded_again(&new);
         }
         if self.products.0.len() == REMEMBERED {
             self.products.0.pop_front();
         }
         self.products.0.push_back(new);
+    }
+
+    /// The boxes of an MMA were loaded anew, and hold what has been multiplied and added already.
+    fn product_of_what_was_loaded_again(&mut self, product: &Product) {
+        let called = |operand: &str, place: Option<InTensor>| {
+            let at = place.map_or([0, 0], |place| place.at);
+            format!("{operand} from column {}, row {} on", at[0], at[1])
+        };
+        let [a, b] = product.places;
+        let mut diagnostic = self.problem(
+            "product-added-twice",
+            product.site,
+            format!(
+                "an MMA adds the product of the same parts of both tensors to the same accumulator again, loaded once more: {}, {}",
+                called("A", a),
+                called("B", b)
+            ),
+            "Each slice of A and B counts once in a product of matrices. The result of this is defined, but it is no such product.",
+            "Let the coordinates of the copies go on along K from round to round: by the depths of a box, in elements.".into(),
+        );
+        diagnostic.severity = Severity::Note;
+        for (operand, place) in
+            ["A", "B"].iter().zip(product.places).filter_map(|(operand, place)| Some((operand, place?)))
+        {
+            diagnostic
+                .labels
+                .push(self.label(place.load, format!("this copy brings the same part of {operand} again")));
+        }
+        self.findings.add(diagnostic);
     }
 
     /// An MMA begins a new sum in this accumulator.

@@ -97,26 +97,39 @@ impl Cluster<'_> {
     /// A load of columns of tensor memory, of which nothing has written this one: it may be that an accumulator ends in front of it which should
     /// have it, or has other lanes of it.
     pub fn ends_in_front(&self, cta: usize, halves: Halves, (loaded, column): (u32, u32)) -> Option<Beside> {
-        let (mma, which, text) = match self.issued.last_of(cta, Halves::Both, column, 1) {
+        let (mma, which, text, what) = match self.issued.last_of(cta, Halves::Both, column, 1) {
             Some(mma) if mma.layout.halves() != Halves::Both => {
                 let (_, m, _) = mma.d;
                 let lanes = if mma.layout.halves() == Halves::Lower { "0 to 15" } else { "16 to 31" };
-                (mma, Which::A, format!("M = {m}, {}: it writes lanes {lanes} of each 32", says_m(mma.kind)))
+                (mma, Which::A, format!("M = {m}, {}: it writes lanes {lanes} of each 32", says_m(mma.kind)), "lanes")
             }
             Some(_) => return None,
             None => {
                 let mma = self.issued.ends_before(cta, halves, column)?;
-                let (first, _, n) = mma.d;
+                let (first, m, n) = mma.d;
                 let last = first + mma.columns - 1;
-                if loaded > last && !(column == last + 1 && self.has_more_rows(cta, mma)) {
+                // A pair with 64 rows in each CTA puts half of its columns in the other lanes.
+                let halved = mma.columns < n && column < first + n;
+                if loaded > last && !halved && !(column == last + 1 && self.has_more_rows(cta, mma)) {
                     return None;
                 }
-                (mma, Which::B, format!("N = {n}, {SAYS_N}: it writes columns {first} to {last}"))
+                match halved {
+                    true => {
+                        let text = format!(
+                            "M = {m}, {}: of its {n} columns it writes half, to columns {first} to {last}",
+                            says_m(mma.kind)
+                        );
+                        (mma, Which::A, text, "columns")
+                    }
+                    false => {
+                        (mma, Which::B, format!("N = {n}, {SAYS_N}: it writes columns {first} to {last}"), "columns")
+                    }
+                }
             }
         };
-        let (letter, value, what) = match which {
-            Which::B => ('N', mma.d.2, "columns"),
-            _ => ('M', mma.d.1, "lanes"),
+        let (letter, value) = match which {
+            Which::B => ('N', mma.d.2),
+            _ => ('M', mma.d.1),
         };
         Some(Beside {
             mma: mma.stamp.site,

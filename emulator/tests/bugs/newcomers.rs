@@ -166,6 +166,23 @@ fn b_is_loaded_to_one_stage_always() {
     one(Ring, &[("@tile_b", "    add.u32 %r17, %r2, 16384;")], "race-shared", "[%r17], [%rd1", &parts);
 }
 
+/// The copies bring the same depths in every round: the product of them is added as often.
+#[test]
+fn the_coordinate_along_k_does_not_go_on() {
+    let report = run(Ring, &[("@column", "    mov.u32 %r18, 0;")], |_| {}, 400_000);
+    let note = report.notes.iter().find(|note| note.code == "product-added-twice");
+    let note = note.unwrap_or_else(|| panic!("{}", told(&report.notes)));
+    says(note, &["loaded once more: A from column 0", "this copy brings the same part of B again", "go on along K"]);
+}
+
+/// M of a pair: with 64 rows in each CTA, half of the columns lie in the other lanes.
+#[test]
+fn m_of_a_pair_is_that_of_one_cta() {
+    let found = first(Pair, &[("0x10400010", "0x08400010")], |_| {});
+    assert_eq!(found.code, "undefined-value-stored");
+    says(&found, &["M = 128", "of its 256 columns it writes half", "its M is 128"]);
+}
+
 /// More threads execute a barrier than it counts: the last ones are too few for another phase.
 #[test]
 fn a_barrier_counts_fewer_than_come() {
