@@ -23,7 +23,7 @@ fn undefined_values_keep_their_origin_in_shared_memory() {
                |
                = note: seen 32 times
                = rule: Tensor memory, registers and shared memory hold unknown values until they are written (for memory, PTX ISA 8.2.6).
-               = try: Write the value before it is used; for an accumulator, let the first MMA of a tile overwrite (enable-input-d = false).
+               = try: Write the value before it is used, on every path that leads here.
 
             `k`, default schedule: 1 finding; N cycles, 9 warp instructions
         "#]],
@@ -79,7 +79,7 @@ DONE:",
                | -------------------------- an undefined value is stored to `out` at byte 0 here
                |
                = rule: Tensor memory, registers and shared memory hold unknown values until they are written (for memory, PTX ISA 8.2.6).
-               = try: Write the value before it is used; for an accumulator, let the first MMA of a tile overwrite (enable-input-d = false).
+               = try: Write the value before it is used, on every path that leads here.
 
             `k`, default schedule: 1 finding; N cycles, 14 warp instructions
         "#]],
@@ -105,7 +105,7 @@ DONE:",
                | --------------------------------------------------------------- this copy stores `tile`, an undefined value, to `out` at byte 8 here
                |
                = rule: Tensor memory, registers and shared memory hold unknown values until they are written (for memory, PTX ISA 8.2.6).
-               = try: Write the value before it is used; for an accumulator, let the first MMA of a tile overwrite (enable-input-d = false).
+               = try: Write the value before it is used, on every path that leads here.
 
             `k`, default schedule: 1 finding; N cycles, 11 warp instructions
         "#]],
