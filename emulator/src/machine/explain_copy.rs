@@ -278,8 +278,8 @@ impl Cluster<'_> {
 
     /// A load of the TMA engine, whose mbarrier was not waited for, or in the wrong phase.
     fn cure_of_load(&self, load: Stamp, other: Stamp, passed: &[Passed]) -> Cure {
-        let barrier = self.barriers.iter().position(|b| b.actor == load.actor);
-        let Some((barrier, phase)) = barrier.and_then(|n| Some((n as u32, self.barriers[n].phase_of(load.epoch)?)))
+        let barrier = self.barrier_of(load.actor);
+        let Some((barrier, phase)) = barrier.and_then(|n| Some((n, self.barriers[n as usize].phase_of(load.epoch)?)))
         else {
             return Cure::new(LOAD_RULE, "Wait for the copy's mbarrier first (mbarrier.try_wait.parity).");
         };

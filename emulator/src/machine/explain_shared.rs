@@ -202,12 +202,11 @@ impl Cluster<'_> {
         if !loads || first.site != second.site || race.conflict.reason != Reason::Unordered {
             return None;
         }
-        let of = |stamp: Stamp| self.barriers.iter().zip(0..).find(|(b, _)| b.actor == stamp.actor);
-        let ((one, n), (other, m)) = (of(first)?, of(second)?);
-        if one.cta != other.cta || n == m {
+        let (one, other) = (self.barrier_of(first.actor)?, self.barrier_of(second.actor)?);
+        if one == other || self.barriers[one as usize].cta != self.barriers[other as usize].cta {
             return None;
         }
-        let (before, now) = (self.barrier_name(n), self.barrier_name(m));
+        let (before, now) = (self.barrier_name(one), self.barrier_name(other));
         let text = format!("this tells {before} and {now} in turn, and writes the same bytes for both");
         let label = self.label(second.site, text).that_means(Meaning::OneForTwoStages);
         Some(Draft::of(race, Some(name))(

@@ -17,6 +17,10 @@ fn waits(op: &Op) -> bool {
     matches!(op, Op::BarrierWait { .. })
 }
 
+fn arrives(op: &Op) -> bool {
+    matches!(op, Op::Commit { .. } | Op::BarrierArrive { .. } | Op::AsyncArrive { .. })
+}
+
 /// The mbarrier that a statement names.
 fn address_of(op: &Op) -> Option<&Address> {
     match op {
@@ -132,7 +136,7 @@ impl Cluster<'_> {
 
     /// The statements that may arrive at an mbarrier, whatever their index is: those of its group, and those of which nothing is known.
     pub fn may_arrive(&self, offset: u32) -> Vec<u32> {
-        self.of_group(offset, |op| matches!(op, Op::Commit { .. } | Op::BarrierArrive { .. } | Op::AsyncArrive { .. }))
+        self.of_group(offset, arrives)
     }
 
     /// The statements that arrive at mbarriers by an index which may lead to this one, from one in front of it: none lies between at which another
@@ -142,9 +146,7 @@ impl Cluster<'_> {
         let by_index = |at: usize| address_of(&code[at].op).is_some_and(|address| self.named(at, address).is_none());
         let indexed = || self.groups().0.iter().filter(|&&(at, _)| by_index(at));
         let last = indexed().filter_map(|(_, begins)| *begins).filter(|&begins| begins <= i64::from(offset)).max();
-        let arrives =
-            |at: usize| matches!(code[at].op, Op::Commit { .. } | Op::BarrierArrive { .. } | Op::AsyncArrive { .. });
-        let all = indexed().filter(|&&(at, begins)| arrives(at) && (begins.is_none() || begins == last));
+        let all = indexed().filter(|&&(at, begins)| arrives(&code[at].op) && (begins.is_none() || begins == last));
         all.map(|&(at, _)| code[at].site).collect()
     }
 

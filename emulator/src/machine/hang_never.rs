@@ -114,9 +114,8 @@ impl Cluster<'_> {
             return Hint::Unheard(site, other);
         }
         // Its address is computed, and it has arrived nowhere.
-        let used = |site: &u32| self.barriers.iter().any(|b| b.came.iter().any(|came| came.site == *site));
         let offset = self.barriers[barrier as usize].offset;
-        if let Some(site) = self.may_arrive(offset).into_iter().find(|site| !used(site)) {
+        if let Some(site) = self.may_arrive(offset).into_iter().find(|&site| !self.has_arrived(site)) {
             return Hint::Reached(site);
         }
         let committed = |site| {

@@ -101,11 +101,18 @@ impl Cluster<'_> {
             Op::Commit { address, .. } | Op::BarrierArrive { address, .. } => address.base != Reg::Sink,
             _ => false,
         };
-        let used = |site: u32| self.barriers.iter().any(|b| b.came.iter().any(|came| came.site == site));
         let may = self.may_arrive(offset);
-        let new =
-            self.kernel.code.iter().filter(|inst| arrives(&inst.op) && !used(inst.site) && may.contains(&inst.site));
+        let new = self
+            .kernel
+            .code
+            .iter()
+            .filter(|inst| arrives(&inst.op) && !self.has_arrived(inst.site) && may.contains(&inst.site));
         new.map(|inst| inst.site).collect()
+    }
+
+    /// A statement has arrived somewhere, or brought bytes.
+    pub fn has_arrived(&self, site: u32) -> bool {
+        self.barriers.iter().any(|b| b.came.iter().any(|came| came.site == site))
     }
 
     /// Somebody who should arrive at the mbarrier that is waited for, stands at a CTA barrier, and would come to the arrival behind it.

@@ -43,7 +43,7 @@ impl Cluster<'_> {
     pub fn arrives_astray(&self, blocked: &[Blocked], barrier: u32) -> Option<(u32, u32)> {
         let here = &self.barriers[barrier as usize];
         let mine = self.ring_of(here.offset);
-        let others = || self.barriers.iter().zip(0..).filter(|(b, n)| *n != barrier && b.cta == here.cta);
+        let others = || self.others_beside(barrier);
         let astray = others().find_map(|(other, n)| {
             let arrival = other.came.iter().find(|came| !came.bytes)?;
             let alike = mine.is_some() && self.ring_of(other.offset) == mine;
@@ -58,6 +58,12 @@ impl Cluster<'_> {
         astray.or_else(|| second().filter(|_| for_commits)).or_else(|| among_bytes().filter(|_| for_commits))
     }
 
+    /// The other mbarriers of the same CTA.
+    fn others_beside(&self, barrier: u32) -> impl Iterator<Item = (&Mbarrier, u32)> {
+        let cta = self.barriers[barrier as usize].cta;
+        self.barriers.iter().zip(0..).filter(move |(b, n)| *n != barrier && b.cta == cta)
+    }
+
     /// Nobody has waited for an mbarrier, and no statement would.
     fn nobody_awaits(&self, blocked: &[Blocked], n: u32) -> bool {
         let passed = || self.warps.iter().any(|warp| warp.passed.iter().any(|passed| passed.barrier == n));
@@ -67,9 +73,7 @@ impl Cluster<'_> {
 
     /// Another mbarrier of the CTA of this one, whose phases complete and which nobody waits for: its last arrival, and that mbarrier.
     pub fn completes_unheard(&self, blocked: &[Blocked], barrier: u32) -> Option<(u32, u32)> {
-        let here = &self.barriers[barrier as usize];
-        let mut others = self.barriers.iter().zip(0..).filter(|(b, n)| *n != barrier && b.cta == here.cta && b.valid);
-        others.find_map(|(other, n)| {
+        self.others_beside(barrier).filter(|(b, _)| b.valid).find_map(|(other, n)| {
             let (site, _) = other.previous.last()?;
             self.nobody_awaits(blocked, n).then_some((*site, n))
         })
@@ -79,20 +83,18 @@ impl Cluster<'_> {
     /// for those. The statement, and that mbarrier.
     pub fn arrives_oddly(&self, barrier: u32) -> Option<(u32, u32)> {
         let here = &self.barriers[barrier as usize];
-        let mut others = self.barriers.iter().zip(0..).filter(|(b, n)| *n != barrier && b.cta == here.cta);
         let odd = |other: &Mbarrier| match here.expected.is_multiple_of(32) {
             true => self.odd_warps(other),
             false => self.odd_commit(other),
         };
-        others.find_map(|(other, n)| Some((odd(other)?, n)))
+        self.others_beside(barrier).find_map(|(other, n)| Some((odd(other)?, n)))
     }
 
     /// Threads that arrive at what is made for one commit.
     fn odd_warps(&self, b: &Mbarrier) -> Option<u32> {
         let by_commit = |site: u32| self.is_commit(site);
         let for_a_commit = b.valid && b.expected == 1 && self.may_arrive(b.offset).into_iter().any(by_commit);
-        let mut threads = b.came.iter().filter(|came| !came.bytes && !by_commit(came.site));
-        threads.next().filter(|_| for_a_commit).map(|came| came.site)
+        self.comes_by_threads(b).next().filter(|_| for_a_commit).map(|came| came.site)
     }
 
     /// A commit comes to where bytes are announced, and the mbarrier that is waited for is told of none.

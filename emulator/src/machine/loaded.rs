@@ -204,6 +204,8 @@ type Brought = (u32, Option<(usize, u64)>);
 #[derive(Debug, Default)]
 pub struct Products(VecDeque<Product>);
 
+const ONCE_RULE: &str = "Each slice of A and B counts once in a product of matrices. The result of this is defined, but it is no such product.";
+
 /// A tile of 64 columns is multiplied in four steps, by several warps perhaps.
 const REMEMBERED: usize = 16;
 
@@ -297,9 +299,11 @@ impl Cluster<'_> {
             let mut diagnostic = self.problem(
                 "product-added-twice",
                 site,
-                format!("an MMA adds the product of the same slices of {} and {} to the same accumulator again", names[0], names[1]),
-                "Each slice of A and B counts once in a product of matrices. The result of this is defined, but it is no \
-                 such product.",
+                format!(
+                    "an MMA adds the product of the same slices of {} and {} to the same accumulator again",
+                    names[0], names[1]
+                ),
+                ONCE_RULE,
                 "Advance the descriptors of A and B for each MMA: by 32 bytes in a K-major tile.".into(),
             );
             diagnostic.severity = Severity::Note;
@@ -331,7 +335,7 @@ impl Cluster<'_> {
                 called("A", a),
                 called("B", b)
             ),
-            "Each slice of A and B counts once in a product of matrices. The result of this is defined, but it is no such product.",
+            ONCE_RULE,
             "Let the coordinates of the copies go on along K from round to round: by the depths of a box, in elements.".into(),
         );
         diagnostic.severity = Severity::Note;

@@ -105,8 +105,9 @@ impl Cluster<'_> {
             let barrier = self.barrier(w, slot, site, "arrived at")?;
             let before = self.barriers[barrier as usize].used(Used { warp: w, epoch, site });
             views.scoped = self.tell_scoped(w, barrier, &scoped, Order { relaxed, wide }, site);
-            let (phase, pending) = (self.barriers[barrier as usize].phase, self.barriers[barrier as usize].pending);
-            let before_all = pending;
+            // Before any of the lanes has arrived.
+            let b = &self.barriers[barrier as usize];
+            let (first_phase, first_pending) = (b.phase, b.pending);
             for lane in lanes(who) {
                 let value = |r: u16| self.warps[w].registers.b32[usize::from(r)][lane];
                 let (count, bytes) = (count.map_or(1, value), expect.map(value));
@@ -164,7 +165,7 @@ impl Cluster<'_> {
                     let stop = self.behind_a_wait_that_passed_early(w, before, site, stop);
                     let stop = self.behind_no_wait(w, before, site, stop);
                     let stop = self.behind_an_unread_wait(w, before, stop);
-                    self.behind_its_own_lanes(w, who, before_all, stop)
+                    self.behind_its_own_lanes(w, who, first_pending, stop)
                 })?;
                 let (b, hb) = (&self.barriers[barrier as usize], &mut self.warps[w].views.hb);
                 if let Some(complete) = b.completed_alone(phase, hb.get(b.actor)) {
@@ -172,7 +173,7 @@ impl Cluster<'_> {
                 }
             }
             if who.count_ones() > 1 {
-                self.check_split(at, barrier, phase, pending, who);
+                self.check_split(at, barrier, first_phase, first_pending, who);
             }
         }
         if let Some(d) = state {

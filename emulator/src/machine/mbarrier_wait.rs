@@ -4,7 +4,7 @@ use super::cluster::{Cluster, Stop};
 use super::mbarrier::{Passing, Used};
 use super::scopes::Order;
 use super::state::{At, Span};
-use super::unheeded::{Unheeded, repeat};
+use super::unheeded::repeat;
 use super::warp::{Fragment, Passed, State};
 use crate::diagnostic::Severity;
 use crate::program::op::{Op, Reg};
@@ -62,7 +62,7 @@ impl Cluster<'_> {
             // `test_wait`, or a `try_wait` that reached its time limit.
             let (spins, read) = self.spins_and_is_read(w, f);
             if !spins {
-                self.goes_on_unheeding(Unheeded { warp: w, barrier, site, unread: !read, epoch });
+                self.goes_on_unheeding(w, barrier, site, !read);
             }
             match (spins, read) {
                 (_, false) => self.wait_unread(site, barrier),
@@ -98,8 +98,7 @@ impl Cluster<'_> {
         if unread {
             self.wait_unread(site, barrier);
         }
-        let epoch = self.warps[w].epoch;
-        self.goes_on_unheeding(Unheeded { warp: w, barrier, site, unread, epoch });
+        self.goes_on_unheeding(w, barrier, site, unread);
         self.record.depends_on_timing(site, Timing::Polled);
         self.polls += 1;
         let warp = &mut self.warps[w];
@@ -212,8 +211,7 @@ impl Cluster<'_> {
         let State::Mbarrier { barrier, p, mask, .. } = self.warps[w].fragments[f].state else { return };
         let site = self.site(w, f);
         self.wait_unread(site, barrier);
-        let epoch = self.warps[w].epoch;
-        self.goes_on_unheeding(Unheeded { warp: w, barrier, site, unread: true, epoch });
+        self.goes_on_unheeding(w, barrier, site, true);
         let warp = &mut self.warps[w];
         self.barriers[barrier as usize].used(Used { warp: w, epoch: warp.epoch, site });
         warp.registers.write_pred(p, mask, u32::MAX);

@@ -41,7 +41,7 @@ impl Cluster<'_> {
         self.barrier_of(writer.actor)
     }
 
-    fn barrier_of(&self, actor: ActorId) -> Option<u32> {
+    pub fn barrier_of(&self, actor: ActorId) -> Option<u32> {
         self.barriers.iter().position(|b| b.actor == actor).map(|n| n as u32)
     }
 
@@ -164,8 +164,7 @@ impl Cluster<'_> {
         };
         let passed = self.warps.get(warp as usize)?.passed.iter().rev();
         let told = |barrier: u32| {
-            let mut came = self.barriers[barrier as usize].came.iter();
-            came.any(|came| came.warp == reader as usize && !came.bytes && !self.is_commit(came.site))
+            self.comes_by_threads(&self.barriers[barrier as usize]).any(|came| came.warp == reader as usize)
         };
         let wait = passed.filter(|passed| passed.again || passed.lost).find(|passed| told(passed.barrier))?;
         let name = self.barrier_name(wait.barrier);

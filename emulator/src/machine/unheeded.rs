@@ -5,6 +5,7 @@ use super::drafts::Draft;
 use super::explain_copy::Cure;
 use super::mbarrier::Used;
 use super::state::{ActorKind, Race};
+use super::warp::Warp;
 use crate::diagnostic::{Label, Severity};
 use crate::order::{Reason, Stamp};
 use crate::program::facts::leads;
@@ -33,11 +34,11 @@ pub fn repeat(name: &str) -> String {
 }
 
 impl Cluster<'_> {
-    /// A wait says no to a warp that goes on.
-    pub fn goes_on_unheeding(&mut self, new: Unheeded) {
-        let list = &mut self.warps[new.warp].unheeded;
-        list.retain(|known| known.barrier != new.barrier);
-        list.push(new);
+    /// A wait says no to a warp that goes on. `unread`: nothing reads what it says.
+    pub fn goes_on_unheeding(&mut self, warp: usize, barrier: u32, site: u32, unread: bool) {
+        let Warp { epoch, unheeded, .. } = &mut self.warps[warp];
+        unheeded.retain(|known| known.barrier != barrier);
+        unheeded.push(Unheeded { warp, barrier, site, unread, epoch: *epoch });
     }
 
     /// What is missing between two accesses, if the warp of the second went on behind a wait that had said no, and that tells of the first: it
