@@ -24,6 +24,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("depth-mismatch", "an MMA multiplies other depths of A than of B"),
     ("early-arrival", "a phase of an mbarrier is completed by an arrival that does not wait for the MMA"),
     ("hang", "nothing can go on: a wait is never satisfied"),
+    ("input-not-loaded", "a part of a tensor from which a launch loads boxes, that no box has (a note)"),
     ("instruction-budget", "the run was ended after the allowed number of instructions"),
     ("instruction-descriptor", "the instruction descriptor of an MMA is not valid (a note if only bit 12 is set)"),
     (
@@ -102,6 +103,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("phase-overtaken", "a phase of an mbarrier may complete before a waiter has seen the one before"),
     ("print", "a kernel prints a text whose conversions are none, or lack their arguments"),
     ("product-added-twice", "an MMA adds the product of the same slices to the same accumulator again (a note)"),
+    ("product-never-read", "columns of an accumulator that nobody reads in the whole launch (a note)"),
     ("product-overwritten", "an MMA overwrites a product that nobody has read"),
     ("ptx-semantics", "operands or names that do not fit the instruction"),
     ("ptx-syntax", "text that is not PTX, or names an instruction, a type or a modifier that PTX does not have"),

@@ -222,6 +222,10 @@ fn idioms() -> Vec<Case> {
                     "    add.s64 %rd3, %rd3, 2;",
                     "    add.u32 %r40, %r2, 128; // @second\n    tcgen05.mma.cta_group::1.kind::f16 [%r40], %rd3, %rd4, 0x08200010, %p3; // @mma_second\n{}",
                 ),
+                (
+                    "DRAIN:\n",
+                    "{}    add.u32 %r41, %r23, 128;\n    tcgen05.ld.sync.aligned.32x32b.x8.b32 {%r42, %r43, %r44, %r45, %r46, %r47, %r48, %r49}, [%r41];\n",
+                ),
             ],
             AS_IT_IS,
             &[("@second", "    add.u32 %r40, %r2, 64;")],

@@ -72,6 +72,9 @@ pub struct Chip<'a> {
     pub tracker: Tracker,
     pub rewrites: Rewrites,
     pub outputs: Outputs,
+    /// Of clusters that have ended.
+    pub inputs: super::inputs::Inputs,
+    pub drained: super::drained::Drained,
     pub queue: Queue,
     pub groups: Vec<Group>,
     /// Clusters that an SM group can hold, and that may run at once.
@@ -148,6 +151,8 @@ impl<'a> Chip<'a> {
             tracker: Tracker::new(if s.options.judges() { s.buffers } else { 0 }, true),
             global: Arc::new(global),
             outputs: if s.options.judges() { Outputs::new(s.launch) } else { Outputs::default() },
+            inputs: Default::default(),
+            drained: Default::default(),
             queue: Queue { next: 0, total: nx * ny * nz, clusters: [nx, ny, nz] },
             groups,
             room,

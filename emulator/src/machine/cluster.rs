@@ -123,6 +123,9 @@ pub struct Cluster<'a> {
     pub tensor_copies: Places<super::tensor_copy::PendingTensorCopy>,
     pub products: super::loaded::Products,
     pub depths: super::depths::Depths,
+    /// What of tensors it loads, and what of products it reads.
+    pub inputs: super::inputs::Inputs,
+    pub drained: super::drained::Drained,
     /// Found out when a hang asks for them.
     pub groups: std::cell::OnceCell<super::hang_groups::Groups>,
     pub writers: std::cell::OnceCell<crate::program::writers::Writers>,

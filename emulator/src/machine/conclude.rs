@@ -47,6 +47,8 @@ impl<'a> Chip<'a> {
         self.printed.push((running.index, std::mem::take(&mut cluster.printed)));
         self.printed_beyond += cluster.printed_beyond;
         self.findings.push((running.index, std::mem::take(&mut cluster.findings)));
+        self.inputs.join(std::mem::take(&mut cluster.inputs));
+        self.drained.join(std::mem::take(&mut cluster.drained));
         cluster.global = Arc::default();
         self.ended.push(*cluster);
     }
@@ -85,7 +87,12 @@ impl<'a> Chip<'a> {
         if completed && findings.is_empty() {
             let place = |site: u32| self.s.kernel.sites.get(site as usize).cloned().unwrap_or_default();
             let label = |site: u32, text: String| Label::new(place(site), text);
-            self.outputs.judge(&self.global.buffers, label).into_iter().for_each(|note| findings.add(note));
+            let notes = [
+                self.inputs.judge(&self.global, label),
+                self.drained.judge(label),
+                self.outputs.judge(&self.global.buffers, label),
+            ];
+            notes.into_iter().flatten().for_each(|note| findings.add(note));
         }
         let (findings, notes) = findings.finish(&Statements::of(&self.s.kernel.code, &self.s.kernel.sites));
         let mut trace: Vec<Event> = self.trace.into_iter().flat_map(|t| t.1).collect();

@@ -73,6 +73,8 @@ impl<'a> Cluster<'a> {
             tensor_copies: Default::default(),
             products: Default::default(),
             depths: Default::default(),
+            inputs: Default::default(),
+            drained: Default::default(),
             groups: Default::default(),
             writers: Default::default(),
             roles: Default::default(),

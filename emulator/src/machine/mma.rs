@@ -205,7 +205,7 @@ impl Cluster<'_> {
         }
         if let Source::Tensor(from) = a {
             for &c in group {
-                self.issued.accumulators_read(c, halves, from, 8);
+                self.accumulators_read(c, halves, (from, 8), site);
                 self.touch_tensor(w, c, (from, 8), halves, stamp, false);
             }
         }
@@ -286,6 +286,7 @@ impl Cluster<'_> {
         if self.options.judges() {
             self.accumulators_apart(&recent);
             self.check_accumulator(&recent, inputs.accumulate, inputs.disabled == [0; 2]);
+            self.note_product(&recent);
         }
         self.issued.add(recent);
         let mma = PendingMma {

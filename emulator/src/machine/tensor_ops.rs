@@ -140,7 +140,9 @@ impl Cluster<'_> {
         let mut heard = Heard::Nothing;
         if self.options.judges() {
             self.check_accumulator_type(site, c, (halves, column, columns), d);
-            self.issued.accumulators_read(c, halves, column, columns);
+            for from in shape.starts(column) {
+                self.accumulators_read(c, halves, (from, columns), site);
+            }
             heard = self.issued.loads((w, c), halves, (column, columns), &self.warps[w].views);
         }
         let actor = self.queue_actor(w, |warp| &mut warp.loads, ActorKind::TensorLoads);

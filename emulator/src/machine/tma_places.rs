@@ -126,6 +126,9 @@ impl Cluster<'_> {
         } else {
             (self.box_rows(at.site, &map, &coordinates)?, Origin::of(&map, &coordinates))
         };
+        if op.kind == TmaKind::Load && self.options.judges() {
+            self.inputs.load(&map, &coordinates, at.site);
+        }
         Ok(GlobalSide {
             rows,
             bytes: map.box_bytes() * if op.four_rows { four_rows::ROWS } else { 1 },

@@ -1,0 +1,206 @@
+//! Which columns of its accumulators somebody reads, in a whole launch.
+
+use super::cluster::Cluster;
+use super::issued::Recent;
+use super::names::counted;
+use super::tensor::{COLUMNS, Halves};
+use crate::diagnostic::{Diagnostic, Label, Severity};
+
+/// Columns of tensor memory, a bit each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Columns([u64; COLUMNS as usize / 64]);
+
+impl Columns {
+    fn range(first: u32, end: u32) -> Columns {
+        let mut all = Columns::default();
+        for (n, word) in (0u32..).zip(&mut all.0) {
+            let (from, to) = (first.saturating_sub(n * 64).min(64), end.saturating_sub(n * 64).min(64));
+            *word = (from..to).fold(0, |word, bit| word | 1 << bit);
+        }
+        all
+    }
+
+    fn add(&mut self, other: Columns) {
+        self.0.iter_mut().zip(other.0).for_each(|(word, more)| *word |= more);
+    }
+
+    fn has(&self, column: u32) -> bool {
+        self.0[(column / 64) as usize] >> (column % 64) & 1 == 1
+    }
+}
+
+/// The products that one MMA begins, in the CTAs of pairs that have this parity: which of their columns were read, of any of them.
+#[derive(Clone, Debug)]
+struct Products {
+    site: u32,
+    odd: bool,
+    columns: u32,
+    read: Columns,
+    /// A statement that reads some of them.
+    by: Option<u32>,
+    /// How messages call the place of the first.
+    name: String,
+}
+
+impl Products {
+    fn are(&self, other: &Products) -> bool {
+        (self.site, self.odd, self.columns) == (other.site, other.odd, other.columns)
+    }
+}
+
+/// A product that MMAs sum up, or have summed up.
+#[derive(Clone, Copy, Debug)]
+struct Sum {
+    cta: usize,
+    halves: Halves,
+    column: u32,
+    columns: u32,
+    /// Index into the products.
+    of: usize,
+}
+
+impl Sum {
+    fn lies_in(&self, cta: usize, halves: Halves, column: u32, columns: u32) -> bool {
+        let shares = [false, true].into_iter().any(|upper| self.halves.has(upper) && halves.has(upper));
+        self.cta == cta && shares && self.column < column + columns && column < self.column + self.columns
+    }
+}
+
+/// What becomes of products.
+#[derive(Debug, Default)]
+pub struct Drained {
+    /// Those that tensor memory holds.
+    sums: Vec<Sum>,
+    products: Vec<Products>,
+}
+
+impl Drained {
+    /// Columns of a CTA are read.
+    pub fn read(&mut self, cta: usize, halves: Halves, (column, columns): (u32, u32), site: u32) {
+        for sum in self.sums.iter().filter(|sum| sum.lies_in(cta, halves, column, columns)) {
+            let first = column.saturating_sub(sum.column);
+            let end = (column + columns - sum.column).min(sum.columns);
+            let products = &mut self.products[sum.of];
+            products.read.add(Columns::range(first, end));
+            products.by = Some(site);
+        }
+    }
+
+    /// Whether this product is there to be added to.
+    fn holds(&self, new: &Sum) -> bool {
+        let place = |sum: &Sum| (sum.cta, sum.halves, sum.column, sum.columns);
+        self.sums.iter().any(|sum| place(sum) == place(new))
+    }
+
+    /// An MMA begins a product.
+    fn begin(&mut self, new: Sum, products: Products) {
+        self.sums.retain(|sum| !sum.lies_in(new.cta, new.halves, new.column, new.columns));
+        let of = self.add(products);
+        self.sums.push(Sum { of, ..new });
+    }
+
+    fn add(&mut self, more: Products) -> usize {
+        if let Some(at) = self.products.iter().position(|known| known.are(&more)) {
+            self.products[at].read.add(more.read);
+            self.products[at].by = self.products[at].by.or(more.by);
+            return at;
+        }
+        self.products.push(more);
+        self.products.len() - 1
+    }
+
+    /// Takes over what a cluster has seen.
+    pub fn join(&mut self, other: Drained) {
+        other.products.into_iter().for_each(|more| {
+            self.add(more);
+        });
+    }
+
+    /// The launch is complete, and nothing else is wrong: columns of products that nobody has read.
+    pub fn judge(&self, label: impl Fn(u32, String) -> Label) -> Vec<Diagnostic> {
+        self.products.iter().filter_map(|products| products.said(&label)).collect()
+    }
+}
+
+impl Products {
+    fn said(&self, label: impl Fn(u32, String) -> Label) -> Option<Diagnostic> {
+        let never = (0..self.columns).filter(|&column| !self.read.has(column));
+        let (first, count) = (never.clone().next()?, never.clone().count() as u32);
+        let last = never.last().unwrap_or(first);
+        let product = format!("the product that an MMA leaves at {}", self.name);
+        let title = match count {
+            _ if count == self.columns => format!("{product} is never read"),
+            _ if last - first + 1 == count => format!("columns {first} to {last} of {product} are never read"),
+            _ => format!("{count} columns of {product} are never read: the first is column {first}"),
+        };
+        let mut labels = vec![label(self.site, format!("begun here, of {}", counted(self.columns, "column")))];
+        labels.extend(self.by.map(|by| label(by, "other columns of it are read here".into())));
+        Some(Diagnostic {
+            code: "product-never-read",
+            severity: Severity::Note,
+            title,
+            labels,
+            rule: "An MMA writes N columns of FP32 for its D (PTX ISA 9.7.16.10.5, data path layouts), and tcgen05.ld brings the columns from its address on. What it \
+                   does not bring reaches no result."
+                .into(),
+            help: "Let the loads of the epilogue go over all columns: the address of each, and how many there are, against N of the instruction descriptor."
+                .into(),
+            count: 1,
+            confirmed: None,
+        })
+    }
+}
+
+impl Cluster<'_> {
+    /// A statement reads these columns of a CTA.
+    pub fn accumulators_read(&mut self, cta: usize, halves: Halves, (column, columns): (u32, u32), site: u32) {
+        self.issued.accumulators_read(cta, halves, column, columns);
+        self.drained.read(cta, halves, (column, columns), site);
+    }
+
+    /// An MMA is issued that adds to a product, or begins one.
+    pub fn note_product(&mut self, mma: &Recent) {
+        let (first, count) = mma.ctas;
+        for cta in first..first + count {
+            let new = Sum { cta, halves: mma.layout.halves(), column: mma.d.0, columns: mma.columns, of: 0 };
+            let site = mma.stamp.site;
+            if !self.drained.holds(&new) || !mma.adds {
+                let (odd, columns) = (cta % 2 == 1, mma.columns);
+                let name = self.tensor_name(new.column);
+                let products = Products { site, odd, columns, read: Columns::default(), by: None, name };
+                self.drained.begin(new, products);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_that_any_of_the_products_was_read_of_count() {
+        let new = |column| Sum { cta: 0, halves: Halves::Both, column, columns: 128, of: 0 };
+        let products =
+            || Products { site: 7, odd: false, columns: 128, read: Columns::default(), by: None, name: "acc".into() };
+        let mut drained = Drained::default();
+        let left = |drained: &Drained| {
+            let titles = drained.judge(|_, text| Label::new(Default::default(), text)).into_iter().map(|d| d.title);
+            titles.collect::<Vec<_>>()
+        };
+        drained.begin(new(0), products());
+        assert_eq!(left(&drained), ["the product that an MMA leaves at acc is never read"]);
+        drained.read(0, Halves::Both, (0, 64), 8);
+        drained.begin(new(256), products());
+        drained.read(0, Halves::Both, (256 + 96, 64), 8);
+        drained.read(1, Halves::Both, (256 + 64, 32), 8);
+        assert_eq!(left(&drained), ["columns 64 to 95 of the product that an MMA leaves at acc are never read"]);
+        let mut all = Drained::default();
+        all.join(drained);
+        let mut other = Drained::default();
+        other.begin(new(0), products());
+        other.read(0, Halves::Both, (64, 32), 8);
+        all.join(other);
+        assert_eq!(left(&all), [""; 0]);
+    }
+}
