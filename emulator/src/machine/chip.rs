@@ -75,6 +75,7 @@ pub struct Chip<'a> {
     /// Of clusters that have ended.
     pub inputs: super::inputs::Inputs,
     pub drained: super::drained::Drained,
+    pub if_clean: Vec<(u32, Vec<crate::diagnostic::Diagnostic>)>,
     pub queue: Queue,
     pub groups: Vec<Group>,
     /// Clusters that an SM group can hold, and that may run at once.
@@ -153,6 +154,7 @@ impl<'a> Chip<'a> {
             outputs: if s.options.judges() { Outputs::new(s.launch) } else { Outputs::default() },
             inputs: Default::default(),
             drained: Default::default(),
+            if_clean: vec![],
             queue: Queue { next: 0, total: nx * ny * nz, clusters: [nx, ny, nz] },
             groups,
             room,

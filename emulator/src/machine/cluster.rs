@@ -126,6 +126,8 @@ pub struct Cluster<'a> {
     /// What of tensors it loads, and what of products it reads.
     pub inputs: super::inputs::Inputs,
     pub drained: super::drained::Drained,
+    /// Notes that say nothing where anything was found: they may be consequences of it.
+    pub if_clean: Vec<crate::diagnostic::Diagnostic>,
     /// Found out when a hang asks for them.
     pub groups: std::cell::OnceCell<super::hang_groups::Groups>,
     pub writers: std::cell::OnceCell<crate::program::writers::Writers>,

@@ -48,6 +48,7 @@ impl<'a> Chip<'a> {
         self.printed_beyond += cluster.printed_beyond;
         self.findings.push((running.index, std::mem::take(&mut cluster.findings)));
         self.inputs.join(std::mem::take(&mut cluster.inputs));
+        self.if_clean.push((running.index, std::mem::take(&mut cluster.if_clean)));
         self.drained.join(std::mem::take(&mut cluster.drained));
         cluster.global = Arc::default();
         self.ended.push(*cluster);
@@ -87,12 +88,14 @@ impl<'a> Chip<'a> {
         if completed && findings.is_empty() {
             let place = |site: u32| self.s.kernel.sites.get(site as usize).cloned().unwrap_or_default();
             let label = |site: u32, text: String| Label::new(place(site), text);
-            let notes = [
+            self.if_clean.sort_by_key(|notes| notes.0);
+            let of_clusters = self.if_clean.into_iter().flat_map(|notes| notes.1);
+            let of_all = [
                 self.inputs.judge(&self.global, label),
                 self.drained.judge(label),
                 self.outputs.judge(&self.global.buffers, label),
             ];
-            notes.into_iter().flatten().for_each(|note| findings.add(note));
+            of_clusters.chain(of_all.into_iter().flatten()).for_each(|note| findings.add(note));
         }
         let (findings, notes) = findings.finish(&Statements::of(&self.s.kernel.code, &self.s.kernel.sites));
         let mut trace: Vec<Event> = self.trace.into_iter().flat_map(|t| t.1).collect();

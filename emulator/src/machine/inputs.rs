@@ -120,13 +120,46 @@ impl Inputs {
         }
     }
 
-    /// The launch is complete, and nothing else is wrong: what of the tensors it has not loaded.
+    /// The launch is complete, and nothing else is wrong: what of the tensors it has not loaded. Where as much of several is missing, that is one note.
     pub fn judge(&self, global: &Global, label: impl Fn(u32, String) -> Label) -> Vec<Diagnostic> {
-        self.0.iter().filter_map(|tensor| tensor.said(global, &label)).collect()
+        let mut all: Vec<(Missing, Diagnostic)> = vec![];
+        for tensor in &self.0 {
+            let (Some(missing), Some(name)) = (tensor.missing(), tensor.name(global)) else { continue };
+            match all.iter_mut().find(|(known, _)| *known == missing) {
+                Some((_, said)) => {
+                    said.labels.push(label(tensor.site, format!("of the tensor at {name}, the same are missing")));
+                }
+                None => all.push((missing, tensor.said(&name, missing, &label))),
+            }
+        }
+        all.into_iter().map(|(_, said)| said).collect()
     }
 }
 
+/// What no box has.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Missing {
+    dimension: usize,
+    size: u64,
+    /// The first range, and how many in all.
+    first: (i64, i64),
+    count: i64,
+}
+
 impl Tensor {
+    fn missing(&self) -> Option<Missing> {
+        self.axes.iter().zip(&self.dims).enumerate().find_map(|(dimension, (axis, &size))| {
+            let (first, count) = axis.missing(size as i64)?;
+            Some(Missing { dimension, size, first, count })
+        })
+    }
+
+    fn name(&self, global: &Global) -> Option<String> {
+        let (buffer, offset) = global.find(self.address, 1)?;
+        let buffer = &global.buffers[buffer];
+        Some(if offset == 0 { format!("`{}`", buffer.name) } else { buffer.describe(offset) })
+    }
+
     /// How messages call an index of a dimension.
     fn index(&self, dimension: usize) -> &'static str {
         match (self.dims.len(), dimension) {
@@ -136,36 +169,25 @@ impl Tensor {
         }
     }
 
-    fn said(&self, global: &Global, label: impl Fn(u32, String) -> Label) -> Option<Diagnostic> {
-        let sizes = || self.axes.iter().zip(&self.dims).enumerate();
-        let (dimension, ((first, end), missing), size) =
-            sizes().find_map(|(n, (axis, &size))| Some((n, axis.missing(size as i64)?, size)))?;
-        let (buffer, offset) = global.find(self.address, 1)?;
-        let buffer = &global.buffers[buffer];
-        let name = if offset == 0 { format!("`{}`", buffer.name) } else { buffer.describe(offset) };
+    fn said(&self, name: &str, missing: Missing, label: impl Fn(u32, String) -> Label) -> Diagnostic {
+        let Missing { dimension, size, first: (first, end), count } = missing;
         let all = match self.dims.len() {
             2 => counted(size, self.index(dimension)),
             _ => format!("{size} indices of dimension {dimension}"),
         };
-        let mut labels =
-            vec![label(self.site, format!("loaded here; copies bring {} of the {all}", size as i64 - missing))];
+        let which = if end - first == count { "those from" } else { "the first from" };
+        let brought = format!("loaded here; copies bring {} of the {all}", size as i64 - count);
+        let mut labels = vec![label(self.site, brought)];
         if let Some((site, at, dimension)) = &self.outside {
             let boxes = if self.outsides == 1 { "a box lies".into() } else { format!("{} boxes lie", self.outsides) };
-            let text = format!(
-                "{boxes} wholly outside of the tensor: the first begins at {} {} of dimension {dimension}",
-                self.index(*dimension),
-                at[*dimension]
-            );
-            labels.push(label(*site, text));
+            let index = self.index(*dimension);
+            let begins = format!("the first begins at {index} {} of dimension {dimension}", at[*dimension]);
+            labels.push(label(*site, format!("{boxes} wholly outside of the tensor: {begins}")));
         }
-        Some(Diagnostic {
+        Diagnostic {
             code: "input-not-loaded",
             severity: Severity::Note,
-            title: format!(
-                "{missing} of the {all} of the tensor at {name} are never loaded: {} {first} to {}",
-                if end - first == missing { "those from" } else { "the first from" },
-                end - 1
-            ),
+            title: format!("{count} of the {all} of the tensor at {name} are never loaded: {which} {first} to {}", end - 1),
             labels,
             rule: "A copy brings the elements of its box, which begins at its coordinates (PTX ISA, cp.async.bulk.tensor; 5.5.3.1, bounding box). \
                    What no box has takes no part in what the launch computes."
@@ -175,7 +197,7 @@ impl Tensor {
                 .into(),
             count: 1,
             confirmed: None,
-        })
+        }
     }
 }
 
@@ -186,7 +208,9 @@ mod tests {
     #[test]
     fn ranges_that_touch_are_one() {
         let mut indices = Indices::default();
-        [(64, 128), (192, 256), (128, 160), (-64, 0), (70, 80)].map(|(first, end)| indices.add(first, end));
+        for (first, end) in [(64, 128), (192, 256), (128, 160), (-64, 0), (70, 80)] {
+            indices.add(first, end);
+        }
         assert_eq!(indices.0[..], [(-64, 0), (64, 160), (192, 256)]);
         assert_eq!(indices.missing(256), Some(((0, 64), 96)));
         assert_eq!(indices.missing(64), Some(((0, 64), 64)));

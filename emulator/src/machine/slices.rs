@@ -10,6 +10,11 @@ use crate::program::op::Op;
 use crate::tensor_map::Swizzle;
 
 pub const CODE: &str = "loaded-never-read";
+/// Of what nobody reads any of, and no MMA ever does.
+pub const NOBODY: &str = "The matrix descriptors of an MMA say which bytes of shared memory it multiplies (PTX ISA 9.7.16.4.1). None that was issued \
+                          has any of these, and nothing else reads them.";
+pub const NO_OPERAND: &str = "Check where the descriptors of the MMAs begin (bits 0 to 13), and how many rows M and N of the instruction descriptor give \
+                              their operands.";
 
 /// A box that a tensor copy brought to a CTA.
 #[derive(Clone, Copy, Debug)]
@@ -102,6 +107,8 @@ pub struct NeverRead {
     /// So many boxes; the first of them.
     boxes: u64,
     tile: Tile,
+    /// Nobody has read any box of the copy.
+    all: bool,
 }
 
 /// The boxes that shared memory holds something of.
@@ -111,6 +118,8 @@ pub struct Tiles {
     /// Places that are free.
     free: Vec<u32>,
     never_read: Vec<NeverRead>,
+    /// The copies of which somebody has read a box, or a part of one.
+    used: Vec<u32>,
 }
 
 impl Tiles {
@@ -154,6 +163,9 @@ impl Tiles {
         }
         self.free.push(n);
         let tile = *tile;
+        if (tile.lost.bytes < tile.bytes || !tile.watched) && !self.used.contains(&tile.site) {
+            self.used.push(tile.site);
+        }
         if tile.watched && !tile.reused && (1..=tile.bytes).contains(&tile.lost.bytes) {
             self.remember(tile);
         }
@@ -163,11 +175,13 @@ impl Tiles {
         let same = |known: &&mut NeverRead| known.site == tile.site && known.tile.unused() == tile.unused();
         match self.never_read.iter_mut().find(same) {
             Some(known) => known.boxes += 1,
-            None => self.never_read.push(NeverRead { site: tile.site, boxes: 1, tile }),
+            None => self.never_read.push(NeverRead { site: tile.site, boxes: 1, tile, all: false }),
         }
     }
 
     pub fn never_read(&mut self) -> Vec<NeverRead> {
+        let used = &self.used;
+        self.never_read.iter_mut().for_each(|never| never.all = !used.contains(&never.site));
         std::mem::take(&mut self.never_read)
     }
 }
@@ -189,7 +203,7 @@ impl Cluster<'_> {
     }
 
     /// The kernel has MMAs that read shared memory.
-    fn multiplies(&self) -> bool {
+    pub fn multiplies(&self) -> bool {
         self.kernel.code.iter().any(|inst| matches!(inst.op, Op::Mma(_) | Op::Wgmma(_)))
     }
 
@@ -221,8 +235,14 @@ impl Cluster<'_> {
         diagnostic
     }
 
-    fn box_never_read(&self, NeverRead { site, tile, .. }: NeverRead) -> Diagnostic {
+    fn box_never_read(&self, NeverRead { site, tile, all, .. }: NeverRead) -> Diagnostic {
         let name = self.shared_name(tile.start);
+        if all && self.multiplies() {
+            let title = format!("a box of {} bytes that is loaded to {name} is never read", tile.bytes);
+            let mut diagnostic = self.problem(CODE, site, title, NOBODY, NO_OPERAND.into());
+            diagnostic.labels[0].text = "loaded here; of none of its boxes is anything read".into();
+            return diagnostic;
+        }
         let mut diagnostic = self.problem(
             CODE,
             site,

@@ -1,10 +1,10 @@
-//! Chunks that threads copied from rows of a buffer into rows of a tile which MMAs read, and that nobody reads: a part of the depth is left out.
+//! Chunks that threads copied from rows of a buffer for MMAs, and that nobody reads: a part of the depth is left out, or whole rows are.
 
 use super::boxes::Laid;
 use super::cluster::Cluster;
 use super::copied::CHUNK;
 use super::loaded::granules;
-use super::slices::CODE;
+use super::slices::{CODE, NO_OPERAND, NOBODY};
 use super::tensor::SharedDescriptor;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::order::{BLOCK, GRANULE, Run};
@@ -30,10 +30,17 @@ pub struct Copies(Vec<Fate>);
 struct Left {
     at: u32,
     bytes: u64,
-    /// Between these bytes of their rows they lie.
+    beside: Option<Beside>,
+}
+
+/// Others of their rows were read.
+#[derive(Clone, Copy)]
+struct Beside {
+    /// Between these bytes of their rows the chunks lie that were not.
     low: u32,
     high: u32,
     width: u32,
+    /// Who read the others.
     mma: u32,
 }
 
@@ -83,53 +90,69 @@ impl Copies {
         fates.iter_mut().for_each(|fate| change(fate, granules));
     }
 
-    /// The granules that threads copied beside those of the same row that MMAs multiplied, and that nobody has read: their addresses, and the
-    /// descriptor and the MMA that read the others.
-    fn left_out(&self) -> impl Iterator<Item = (u32, SharedDescriptor, u32)> {
+    /// The granules that threads copied and nobody has read, beside those of the same row that MMAs multiplied: their addresses, and the descriptor and
+    /// the MMA that read the others. Or where they fill a KiB of which nobody has read anything.
+    fn left_out(&self) -> impl Iterator<Item = (u32, Option<(SharedDescriptor, u32)>)> {
         (0u32..).zip(&self.0).flat_map(|(n, fate)| {
             let never = fate.stored & !fate.read;
             let by = fate.by.filter(|_| never != 0);
-            by.into_iter().flat_map(move |(d, mma)| {
-                let row = move |granule: u32| {
-                    let few = d.swizzle / GRANULE as u32;
-                    ((1u64 << few) - 1) << (granule - granule % few)
-                };
-                let left = move |granule: &u32| never >> granule & 1 == 1 && fate.multiplied & row(*granule) != 0;
-                (0..64).filter(left).map(move |granule| (n * BLOCK as u32 + granule * GRANULE as u32, d, mma))
-            })
+            let row = move |granule: u32, d: &SharedDescriptor| {
+                let few = d.swizzle / GRANULE as u32;
+                ((1u64 << few) - 1) << (granule - granule % few)
+            };
+            let left = move |granule: &u32| {
+                let beside = by.as_ref().is_some_and(|(d, _)| fate.multiplied & row(*granule, d) != 0);
+                never >> granule & 1 == 1 && (beside || never == u64::MAX)
+            };
+            (0..64).filter(left).map(move |granule| (n * BLOCK as u32 + granule * GRANULE as u32, by))
         })
     }
 }
 
 impl Cluster<'_> {
-    /// A CTA has ended: what its threads copied to rows that were multiplied, and nobody has read. Gives the stores.
+    /// A CTA has ended: what its threads copied for MMAs and nobody has read. Gives the stores of
+    /// chunks beside which others were.
     pub fn copies_never_read(&mut self, cta: usize) -> Vec<u32> {
         let mut all: BTreeMap<u32, Left> = BTreeMap::new();
-        for (at, d, mma) in self.ctas[cta].loaded.copies.left_out() {
+        if !self.multiplies() {
+            return vec![];
+        }
+        for (at, by) in self.ctas[cta].loaded.copies.left_out() {
             // Something else may have been stored there since.
             let (Some(_), Some(writer)) = (self.source(cta, at), self.ctas[cta].shared_shadow.writer(at.into())) else {
                 continue;
             };
-            let low = d.swizzled(at) % d.swizzle;
-            let high = low + CHUNK as u32;
-            let left = all.entry(writer.site).or_insert(Left { at, bytes: 0, low, high, width: d.swizzle, mma });
+            let left = all.entry(writer.site).or_insert(Left { at, bytes: 0, beside: None });
             left.bytes += CHUNK as u64;
-            (left.low, left.high) = (left.low.min(low), left.high.max(high));
+            if let Some((d, mma)) = by {
+                let low = d.swizzled(at) % d.swizzle;
+                let high = low + CHUNK as u32;
+                let beside = left.beside.get_or_insert(Beside { low, high, width: d.swizzle, mma });
+                (beside.low, beside.high) = (beside.low.min(low), beside.high.max(high));
+            }
         }
         for (&site, left) in &all {
-            let diagnostic = self.copy_never_read(site, left);
-            self.findings.add(Diagnostic { severity: Severity::Note, ..diagnostic });
+            let diagnostic = Diagnostic { severity: Severity::Note, ..self.copy_never_read(site, left) };
+            match left.beside {
+                Some(_) => self.findings.add(diagnostic),
+                None => self.if_clean.push(diagnostic),
+            }
         }
-        all.into_keys().collect()
+        all.into_iter().filter(|(_, left)| left.beside.is_some()).map(|(site, _)| site).collect()
     }
 
     fn copy_never_read(&self, site: u32, left: &Left) -> Diagnostic {
-        let &Left { at, bytes, low, high, width, mma } = left;
-        let name = self.shared_name(at);
+        let &Left { at, bytes, beside } = left;
+        let title = format!("{bytes} bytes that threads copy to {} are never read", self.shared_name(at));
+        let Some(Beside { low, high, width, mma }) = beside else {
+            let mut diagnostic = self.problem(CODE, site, title, NOBODY, NO_OPERAND.into());
+            diagnostic.labels[0].text = format!("stored here, {at:#x} and what lies behind it");
+            return diagnostic;
+        };
         let mut diagnostic = self.problem(
             CODE,
             site,
-            format!("{bytes} bytes that threads copy to {name} are never read"),
+            title,
             "An MMA takes 32 bytes of each row of a K-major operand (PTX ISA, tcgen05.mma, wgmma.mma_async). Other bytes of these rows were \
              read; nothing that was computed depends on these.",
             "Let the MMAs go over the whole depth of the tile, 32 bytes of its rows each, or copy less.".into(),
@@ -153,7 +176,7 @@ mod tests {
         let mut copies = Copies::default();
         (0..16).for_each(|chunk| copies.stored(1024 + chunk * 16));
         let left = |copies: &Copies| copies.left_out().map(|left| left.0).collect::<Vec<_>>();
-        assert!(left(&copies).is_empty(), "nothing is multiplied there");
+        assert!(left(&copies).is_empty(), "nothing is multiplied there, and the KiB is not full");
         let run = Run { block: 1, blocks: 1, granules: 0b0011_1111 };
         copies.read_granules(run);
         copies.multiplied(std::iter::once(run), &laid);
