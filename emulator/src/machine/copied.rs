@@ -8,6 +8,9 @@ use super::boxes::Laid;
 use super::cluster::Cluster;
 use super::depths::{Piece, Slice};
 use super::resolve::Target;
+use super::stored::{LINE, LINES};
+use super::tensor::SharedDescriptor;
+use crate::diagnostic::Severity;
 use crate::order::GRANULE;
 use crate::program::op::Reg;
 use rustc_hash::FxHashMap;
@@ -122,8 +125,32 @@ impl Cluster<'_> {
         if buffer == same && width > 0 && second == first + 8 * width { 16 } else { 0 }
     }
 
+    /// The bytes from one row of a buffer to the next, as the launch says; or else as the lines show that threads copied to where an operand begins: each
+    /// holds 128 bytes in a row, in whatever order, and they come from equal distances. Whether it is known by the launch.
+    pub fn row_width(&self, cta: usize, d: &SharedDescriptor, buffer: usize) -> Option<(u64, bool)> {
+        if let Some(width) = self.launch.buffers[buffer].row_bytes {
+            return (width > 0).then_some((width.into(), true));
+        }
+        let line = |n: u32| {
+            let from = d.start - d.start % LINE + n * LINE;
+            let places =
+                (from..from + LINE).step_by(CHUNK).map(|at| self.source(cta, at).filter(|known| known.0 == buffer));
+            let (low, high) = places.map(|place| Some(place?.1)).try_fold((u64::MAX, 0), |(low, high), at| {
+                let at = at?;
+                Some((low.min(at), high.max(at)))
+            })?;
+            (high - low == u64::from(LINE) - CHUNK as u64).then_some(low)
+        };
+        let first = line(0)?;
+        let width = line(1)?.checked_sub(first)?;
+        let even = (2..LINES).all(|n| line(n) == Some(first + u64::from(n) * width));
+        // What is copied as it lies may have been laid out before the launch.
+        (even && width >= LINE.into() && (d.swizzle != 0 || width > LINE.into())).then_some((width, false))
+    }
+
     /// An MMA reads an operand that threads copied from rows of a buffer: its rows should begin at the same place of those. Other rows
     /// may begin so many bytes on as the operand's own rows have: several parts of a row can be meant for rows of their own.
+    /// Where the launch does not say how long the rows are it is a note.
     pub fn check_sources(&mut self, cta: usize, laid: Laid) {
         let Laid { which, d, rows, mn_major, .. } = laid;
         let lines = if mn_major { d.elements.depth() } else { rows };
@@ -132,21 +159,40 @@ impl Cluster<'_> {
         for line in 0..lines {
             let at = if mn_major { d.chunk(0, line, true) } else { d.chunk(line, 0, false) };
             let Some((buffer, offset)) = self.source(cta, at) else { continue };
-            let Some(width) = self.launch.buffers[buffer].row_bytes.map(u64::from).filter(|width| *width > 0) else {
-                continue;
-            };
-            let column = offset % width;
-            let (of, before, known) = *first.get_or_insert((buffer, line, column));
-            if of != buffer || column.abs_diff(known).is_multiple_of(span) {
+            let known = first.or_else(|| {
+                let (width, said) = self.row_width(cta, &d, buffer)?;
+                Some(First { buffer, width, said, line, column: offset % width })
+            });
+            let Some(known) = known else { return };
+            first = Some(known);
+            let column = offset % known.width;
+            if known.buffer != buffer || column.abs_diff(known.column).is_multiple_of(span) {
                 continue;
             }
             let what = if mn_major { "depth" } else { "row" };
             let apart = format!(
-                "the MMA's operand {which} has {what} {before} from byte {known} of a row of `{buffer}` on, {what} {line} from byte {column} of another",
-                buffer = self.global.buffers[buffer].name
+                "the MMA's operand {which} has {what} {} from byte {} of a row of `{}` on, {what} {line} from byte {column} of another",
+                known.line, known.column, self.global.buffers[buffer].name
             );
-            let diagnostic = self.explain_stored(cta, &laid, apart, (at, format!("{what} {line} was stored here")));
+            let mut diagnostic = self.explain_stored(cta, &laid, apart, (at, format!("{what} {line} was stored here")));
+            if !known.said {
+                diagnostic.severity = Severity::Note;
+                diagnostic.help += &format!(
+                    " (The launch does not say how long the rows of `{}` are: {} bytes, as they were copied.)",
+                    self.global.buffers[buffer].name, known.width
+                );
+            }
             return self.findings.add(diagnostic);
         }
     }
+}
+
+/// The first row, or depth, of an operand of which it is known where it came from.
+#[derive(Clone, Copy)]
+struct First {
+    buffer: usize,
+    width: u64,
+    said: bool,
+    line: u32,
+    column: u64,
 }

@@ -13,8 +13,8 @@ pub const CODE: &str = "loaded-never-read";
 /// Of what nobody reads any of, and no MMA ever does.
 pub const NOBODY: &str = "The matrix descriptors of an MMA say which bytes of shared memory it multiplies (PTX ISA 9.7.16.4.1). None that was issued \
                           has any of these, and nothing else reads them.";
-pub const NO_OPERAND: &str = "Check where the descriptors of the MMAs begin (bits 0 to 13), and how many rows M and N of the instruction descriptor give \
-                              their operands.";
+pub const NO_OPERAND: &str = "Check where the descriptors of the MMAs begin (bits 0 to 13), their offsets and their swizzle, and how many rows M and N of the \
+                              instruction descriptor give their operands.";
 
 /// A box that a tensor copy brought to a CTA.
 #[derive(Clone, Copy, Debug)]

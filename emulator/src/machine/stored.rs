@@ -7,8 +7,8 @@ use super::tensor::SharedDescriptor;
 use crate::diagnostic::{Diagnostic, Severity};
 
 /// Lines of 128 bytes after which every pattern has begun anew.
-const LINES: u32 = 8;
-const LINE: u32 = 128;
+pub const LINES: u32 = 8;
+pub const LINE: u32 = 128;
 /// So many chunks of those must be known, and agree.
 const ENOUGH: usize = 16;
 
@@ -76,7 +76,7 @@ impl Cluster<'_> {
         let known: Vec<(u32, usize, u64)> =
             chunks.filter_map(|at| self.source(cta, at).map(|(buffer, offset)| (at, buffer, offset))).collect();
         let &(_, buffer, _) = known.first().filter(|_| known.len() >= ENOUGH)?;
-        let pitch = self.launch.buffers[buffer].row_bytes.map(i64::from).filter(|pitch| *pitch > 0)?;
+        let pitch = self.row_width(cta, d, buffer)?.0 as i64;
         let agrees = |stored: &Stored| {
             let begin = |&(at, _, offset): &(u32, usize, u64)| {
                 let place = stored.place(at);

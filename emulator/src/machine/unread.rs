@@ -10,6 +10,9 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::order::{BLOCK, GRANULE, Run};
 use std::collections::BTreeMap;
 
+/// Granules of a line of 128 bytes.
+const LINE: u32 = 8;
+
 /// What became of the granules of a KiB, in the whole run.
 #[derive(Clone, Copy, Debug, Default)]
 struct Fate {
@@ -90,21 +93,21 @@ impl Copies {
         fates.iter_mut().for_each(|fate| change(fate, granules));
     }
 
-    /// The granules that threads copied and nobody has read, beside those of the same row that MMAs multiplied: their addresses, and the descriptor and
-    /// the MMA that read the others. Or where they fill a KiB of which nobody has read anything.
+    /// The granules that threads copied and nobody has read: their addresses. Beside those of the same row that MMAs multiplied, with the descriptor and
+    /// the MMA that read the others; or where all of a KiB was copied, and nobody has read any of a line of it.
     fn left_out(&self) -> impl Iterator<Item = (u32, Option<(SharedDescriptor, u32)>)> {
         (0u32..).zip(&self.0).flat_map(|(n, fate)| {
             let never = fate.stored & !fate.read;
-            let by = fate.by.filter(|_| never != 0);
-            let row = move |granule: u32, d: &SharedDescriptor| {
-                let few = d.swizzle / GRANULE as u32;
-                ((1u64 << few) - 1) << (granule - granule % few)
+            // So many granules side by side, of which this is one.
+            let row = |granule: u32, few: u32| (u64::MAX >> (64 - few)) << (granule - granule % few);
+            let beside = move |granule: u32| {
+                fate.by.filter(|(d, _)| fate.multiplied & row(granule, d.swizzle / GRANULE as u32) != 0)
             };
-            let left = move |granule: &u32| {
-                let beside = by.as_ref().is_some_and(|(d, _)| fate.multiplied & row(*granule, d) != 0);
-                never >> granule & 1 == 1 && (beside || never == u64::MAX)
-            };
-            (0..64).filter(left).map(move |granule| (n * BLOCK as u32 + granule * GRANULE as u32, by))
+            let whole = move |granule: u32| fate.stored == u64::MAX && fate.read & row(granule, LINE) == 0;
+            (0..64).filter(move |granule| never >> granule & 1 == 1).filter_map(move |granule| {
+                let by = beside(granule);
+                (by.is_some() || whole(granule)).then_some((n * BLOCK as u32 + granule * GRANULE as u32, by))
+            })
         })
     }
 }

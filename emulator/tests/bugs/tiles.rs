@@ -129,6 +129,16 @@ const ONE_BLOCK_TOO_FEW: &[(&str, &str)] = &[
 const COLUMN_IN_BYTES: &[(&str, &str)] = &[("@column", "shl.b32 %r18, %r14, 7;")];
 const B_IS_A: &[(&str, &str)] = &[("@descriptor_b", "add.s64 %rd3, %rd2, 0;")];
 
+const HALF_THE_SWIZZLE: &[(&str, &str)] = &[
+    ("or.b64 %rd3, %rd3, 0x4000404000000000;", "or.b64 %rd3, %rd3, 0x8000404000000000;"),
+    ("or.b64 %rd4, %rd4, 0x4000404000000000;", "or.b64 %rd4, %rd4, 0x8000404000000000;"),
+];
+
+/// As a launch that was recorded.
+fn without_rows(launch: &mut Launch) {
+    launch.buffers.iter_mut().for_each(|buffer| buffer.row_bytes = None);
+}
+
 pub fn cases() -> Vec<Case> {
     let case = |row, what, base, edits: &'static [(&'static str, &'static str)], expect| {
         case(row, what, NEWCOMER, base, edits, expect)
@@ -308,6 +318,30 @@ pub fn cases() -> Vec<Case> {
             B_IS_A,
             Notes("loaded-never-read", "@load_b", Result::Wrong),
         ),
+        case(
+            "l31",
+            "stores without the swizzle, of rows whose length the launch does not say",
+            OneTile,
+            NOT_SWIZZLED,
+            Notes("swizzle-mismatch", "st.shared.v4.b32 [%r8]", Result::Wrong),
+        )
+        .launched(without_rows),
+        case(
+            "l32",
+            "tiles begin at multiples of 128 bytes, the same",
+            OneTile,
+            ALIGNED_TO_128,
+            Notes("swizzle-mismatch", MMA, Result::Wrong),
+        )
+        .launched(without_rows),
+        case(
+            "l33",
+            "descriptors with the swizzle of 64 bytes, the same",
+            OneTile,
+            HALF_THE_SWIZZLE,
+            Notes("loaded-never-read", "st.shared.v4.b32 [%r8]", Result::Wrong),
+        )
+        .launched(without_rows),
     ]
 }
 
@@ -355,6 +389,9 @@ const SAID: &[(&str, &[&str])] = &[
         "l30",
         &["a box of 8192 bytes", "of none of its boxes is anything read", "where the descriptors of the MMAs begin"],
     ),
+    ("l31", &["was stored without the 128-byte swizzle", "does not say how long the rows of `A` are: 128 bytes"]),
+    ("l32", &["begins at 0x480, which is no multiple of 1024", ".align 1024"]),
+    ("l33", &["6144 bytes that threads copy to `tile_a` are never read", "their offsets and their swizzle"]),
 ];
 
 /// One finding, or one note, for one cause; A and B that are stored by a statement each may have one each.
@@ -366,11 +403,11 @@ fn one_cause_is_told_once_and_says_what_to_do() {
         SAID.iter().map(|said| said.0).collect::<Vec<_>>()
     );
     for (case, (row, parts)) in cases.iter().zip(SAID) {
-        let report = run(case.base, &case.edits, |_| {}, 400_000);
+        let report = run(case.base, &case.edits, case.launch, 400_000);
         let all: Vec<Diagnostic> = report.findings.iter().chain(&report.notes).cloned().collect();
         let codes: Vec<&str> = all.iter().map(|d| d.code).collect();
         let alike = codes.iter().all(|code| *code == codes[0]);
-        let most = if ["l4", "l15"].contains(row) { 2 } else { 1 };
+        let most = if ["l4", "l15", "l31", "l33"].contains(row) { 2 } else { 1 };
         let also = if *row == "l3" {
             codes.iter().all(|code| ["product-added-twice", "loaded-never-read"].contains(code))
         } else {
