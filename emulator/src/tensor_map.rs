@@ -107,6 +107,24 @@ impl Swizzle {
 }
 
 impl TensorMap {
+    /// How indices of a dimension share bytes, if they do. A stride of 0 repeats what lies below on purpose.
+    pub(crate) fn overlaps(&self) -> Option<String> {
+        let mut below = self.dims.first()? * u64::from(self.element.bits()) / 8;
+        // Dimensions may lie in any order in memory.
+        let mut all: Vec<(u64, usize)> = self.strides.iter().copied().zip(1..).collect();
+        all.retain(|&(stride, dimension)| stride > 0 && self.dims.get(dimension).is_some_and(|&size| size > 1));
+        all.sort_unstable();
+        for (stride, dimension) in all {
+            if stride < below {
+                return Some(format!(
+                    "what lies at an index of dimension {dimension} has {below} bytes, and the next one begins {stride} bytes on"
+                ));
+            }
+            below = stride.saturating_mul(self.dims[dimension] - 1).saturating_add(below);
+        }
+        None
+    }
+
     /// The 128-byte object, as 32 words.
     ///
     /// # Errors

@@ -244,6 +244,10 @@ impl<'a> Cluster<'a> {
         }
         if total == CHUNK {
             self.chunks_stored(w, s[0], &targets);
+            if self.options.judges() {
+                let cta = self.warps[w].cta;
+                self.ctas[cta].drawn_up.stored(site, cta, &targets);
+            }
         }
         let time = self.warps[w].fragments[f].ready_at;
         let (mut pieces, mut data) = (Vec::new(), Memory::default());

@@ -154,6 +154,7 @@ impl<'a> Cluster<'a> {
                 shared,
                 loaded: Default::default(),
                 sources: Default::default(),
+                drawn_up: Default::default(),
                 staged: Default::default(),
                 shared_shadow: if judges { Shadow::default() } else { Shadow::off() },
                 tensor,

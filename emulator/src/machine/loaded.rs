@@ -235,6 +235,7 @@ impl Cluster<'_> {
             if tile.watched && tile.rows > 0 {
                 self.check_staged(cta, &tile);
             }
+            self.check_drawn_up(cta, &tile);
         }
         let loaded = &mut self.ctas[cta].loaded;
         match (load, tensor) {

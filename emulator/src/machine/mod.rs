@@ -40,6 +40,7 @@ mod direct;
 mod diverge;
 mod drafts;
 mod drained;
+mod drawn_up;
 mod elsewhere;
 mod exact;
 mod exact_kinds;

@@ -59,6 +59,8 @@ pub struct Cta {
     pub loaded: Loaded,
     /// Where chunks that threads have stored came from.
     pub sources: super::copied::Sources,
+    /// How its warps store tiles.
+    pub drawn_up: super::drawn_up::DrawnUp,
     pub staged: super::staged::Staged,
     pub tensor: TensorMemory,
     pub tensor_shadow: Shadow,

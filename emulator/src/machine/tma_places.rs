@@ -11,6 +11,7 @@ use super::outbox::Item;
 use super::state::{At, Slot};
 use super::step::PARAM_WINDOW;
 use super::tensor_maps::{MAP_BYTES, USED_BYTES};
+use crate::diagnostic::Severity;
 use crate::program::RESERVED_SHARED;
 use crate::program::op::{Address, Op, Reg, TmaKind, TmaOp};
 use crate::report::Memory;
@@ -234,6 +235,20 @@ impl Cluster<'_> {
                 "Encode it with cuTensorMapEncodeTiled.".into(),
             )))
         })?;
+        if let Some(what) = map.overlaps().filter(|_| self.options.judges()) {
+            let mut diagnostic = self.problem(
+                "tensor-map",
+                at.site,
+                format!("elements of the tensor of this copy lie in the same bytes: {what}"),
+                "A tensor map's strides lead from one index of a dimension to the next, in bytes (cuTensorMapEncodeTiled; PTX ISA 5.5.1). Shorter ones than \
+                 what lies between are possible, as for windows of a signal, and seldom meant.",
+                "Give as the stride of dimension 1 the bytes of a whole row, with what lies between rows, and as that of each further one the bytes of all \
+                 below it."
+                    .into(),
+            );
+            diagnostic.severity = Severity::Note;
+            self.findings.add(diagnostic);
+        }
         let map = Arc::new(map);
         if self.maps.len() == MOST_MAPS {
             self.maps.clear();

@@ -134,6 +134,12 @@ const HALF_THE_SWIZZLE: &[(&str, &str)] = &[
     ("or.b64 %rd4, %rd4, 0x4000404000000000;", "or.b64 %rd4, %rd4, 0x8000404000000000;"),
 ];
 
+fn change_map(launch: &mut Launch, n: usize, change: fn(&mut emulator::TensorMap)) {
+    if let emulator::Param::TensorMap { map, .. } = &mut launch.params[n] {
+        change(map);
+    }
+}
+
 /// As a launch that was recorded.
 fn without_rows(launch: &mut Launch) {
     launch.buffers.iter_mut().for_each(|buffer| buffer.row_bytes = None);
@@ -342,6 +348,41 @@ pub fn cases() -> Vec<Case> {
             Notes("loaded-never-read", "st.shared.v4.b32 [%r8]", Result::Wrong),
         )
         .launched(without_rows),
+        case(
+            "l34",
+            "the epilogue stores its tile without the swizzle of the copy",
+            Ring,
+            &[("@swizzle", "")],
+            Notes("swizzle-mismatch", "@st_tile", Result::Wrong),
+        ),
+        case(
+            "l35",
+            "the tensor map of the copy has no swizzle",
+            Ring,
+            &[],
+            Notes("swizzle-mismatch", "@st_tile", Result::Wrong),
+        )
+        .launched(|launch| change_map(launch, 2, |map| map.swizzle = emulator::Swizzle::None)),
+        case(
+            "l36",
+            "the tile of the epilogue begins 128 bytes on",
+            Ring,
+            &[
+                ("// @tile_d\n", "// @tile_d\n    add.u32 %r25, %r25, 128;\n"),
+                ("// @tile_d_store\n", "// @tile_d_store\n    add.u32 %r44, %r44, 128;\n"),
+                ("add.u32 %r3, %r2, 65536;", "add.u32 %r3, %r2, 65664;"),
+            ],
+            Notes("swizzle-mismatch", "@st_tile", Result::Wrong),
+        )
+        .launched(|launch| launch.dynamic_shared += 128),
+        case(
+            "l37",
+            "rows of the tensor map of A begin before the ones before them end",
+            Ring,
+            &[],
+            Notes("tensor-map", "@load_a", Result::Wrong),
+        )
+        .launched(|launch| change_map(launch, 0, |map| map.strides[0] /= 2)),
     ]
 }
 
@@ -392,6 +433,13 @@ const SAID: &[(&str, &[&str])] = &[
     ("l31", &["was stored without the 128-byte swizzle", "does not say how long the rows of `A` are: 128 bytes"]),
     ("l32", &["begins at 0x480, which is no multiple of 1024", ".align 1024"]),
     ("l33", &["6144 bytes that threads copy to `tile_a` are never read", "their offsets and their swizzle"]),
+    ("l34", &["with no swizzle, the copy takes it with the 128-byte swizzle", "chunk c xor (r mod 8)"]),
+    (
+        "l35",
+        &["with the 128-byte swizzle, the copy takes it with no swizzle", "Give the tensor map the 128-byte swizzle"],
+    ),
+    ("l36", &["which is no multiple of 1024", "Let the tile begin at a multiple of 1024"]),
+    ("l37", &["has 384 bytes, and the next one begins 192 bytes on"]),
 ];
 
 /// One finding, or one note, for one cause; A and B that are stored by a statement each may have one each.

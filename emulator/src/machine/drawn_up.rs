@@ -1,0 +1,203 @@
+//! How warps lay out the tiles that copies store: 16 bytes a lane, of a row each. A copy with the same swizzle finds them in one column of its box.
+
+use super::cluster::Cluster;
+use super::resolve::Target;
+use super::slices::Tile;
+use crate::diagnostic::Severity;
+use crate::order::GRANULE;
+use crate::tensor_map::Swizzle;
+use smallvec::SmallVec;
+
+const CHUNK: u32 = GRANULE as u32;
+/// Lanes that store to as many rows: a swizzle repeats itself after eight.
+const LANES: usize = 8;
+/// Stores that are remembered of a CTA, and of a statement.
+const MOST: usize = 16;
+const EACH: usize = 2;
+
+/// Where the lanes of a warp stored 16 bytes each.
+#[derive(Debug)]
+struct Stored {
+    site: u32,
+    places: SmallVec<[u32; 32]>,
+}
+
+/// The first stores of the statements of a CTA.
+#[derive(Debug, Default)]
+pub struct DrawnUp(Vec<Stored>);
+
+/// By what rule a warp permuted the chunks of its rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum By {
+    Swizzle(Swizzle),
+    /// The copy's swizzle, as if the tile began where the pattern does.
+    Row,
+}
+
+impl By {
+    fn all(tile: &Tile) -> impl Iterator<Item = By> {
+        let others =
+            [Swizzle::None, Swizzle::B128, Swizzle::B64, Swizzle::B32, Swizzle::B128Atom32, Swizzle::B128Atom64];
+        let others = others.into_iter().filter(move |other| *other != tile.swizzle).map(By::Swizzle);
+        std::iter::once(By::Row).filter(move |_| tile.swizzle != Swizzle::None).chain(others)
+    }
+
+    /// The row and the column of a box that lie at an address.
+    fn place(self, tile: &Tile, at: u32) -> (u32, u32) {
+        let offset = match self {
+            By::Swizzle(swizzle) => swizzle.apply(at).wrapping_sub(tile.start),
+            By::Row => tile.swizzle.apply(at - tile.start),
+        };
+        (offset / tile.pitch, offset % tile.pitch / CHUNK)
+    }
+}
+
+impl Stored {
+    /// Lanes side by side that store to as many rows: whether to one column each time. `None`: they store otherwise.
+    fn in_columns(&self, tile: &Tile, by: By) -> Option<bool> {
+        let mut all = true;
+        let groups = self.places.chunks_exact(LANES);
+        if groups.len() == 0 || !groups.remainder().is_empty() {
+            return None;
+        }
+        for group in groups {
+            let places: SmallVec<[(u32, u32); LANES]> = group.iter().map(|&at| by.place(tile, at)).collect();
+            if places.windows(2).any(|two| two[1].0 != two[0].0 + 1) {
+                return None;
+            }
+            all &= places.iter().all(|place| place.1 == places[0].1);
+        }
+        Some(all)
+    }
+}
+
+impl DrawnUp {
+    /// Lanes of a warp store 16 bytes each to the CTA's shared memory.
+    pub fn stored(&mut self, site: u32, cta: usize, targets: &[(usize, Target)]) {
+        if self.0.len() == MOST || self.0.iter().filter(|stored| stored.site == site).count() == EACH {
+            return;
+        }
+        let place = |target: &(usize, Target)| match target.1 {
+            Target::Shared(c, at) if c == cta => Some(at),
+            _ => None,
+        };
+        if let Some(places) = targets.iter().map(place).collect() {
+            self.0.push(Stored { site, places });
+        }
+    }
+
+    /// A store to a tile that goes to columns by another rule than the copy's.
+    fn otherwise(&self, tile: &Tile) -> Option<(u32, By)> {
+        let inside =
+            |stored: &&Stored| stored.places.iter().all(|at| (tile.start..tile.start + tile.bytes).contains(at));
+        let own = By::Swizzle(tile.swizzle);
+        self.0.iter().filter(inside).find_map(|stored| {
+            let apart = stored.in_columns(tile, own) == Some(false);
+            let by = By::all(tile).filter(|_| apart).find(|by| stored.in_columns(tile, *by) == Some(true))?;
+            Some((stored.site, by))
+        })
+    }
+}
+
+/// How messages call a swizzle.
+fn name(swizzle: Swizzle) -> String {
+    match swizzle {
+        Swizzle::None => "no swizzle".into(),
+        Swizzle::B32 | Swizzle::B64 | Swizzle::B128 => {
+            format!("the {}-byte swizzle", swizzle.span().unwrap_or_default())
+        }
+        Swizzle::B128Atom32 | Swizzle::B128Atom32Flip8 => "the 128-byte swizzle of 32-byte chunks".into(),
+        Swizzle::B128Atom64 => "the 128-byte swizzle of 64-byte chunks".into(),
+    }
+}
+
+impl Cluster<'_> {
+    /// A tensor copy stores a box of two dimensions.
+    pub fn check_drawn_up(&mut self, cta: usize, tile: &Tile) {
+        if tile.rows == 0 || !tile.pitch.is_multiple_of(CHUNK) {
+            return;
+        }
+        let Some((store, by)) = self.ctas[cta].drawn_up.otherwise(tile) else { return };
+        let (at, copy) = (self.shared_name(tile.start), name(tile.swizzle));
+        let pattern = 8 * tile.swizzle.span().unwrap_or(CHUNK);
+        let (title, help) = match by {
+            By::Row => (
+                format!(
+                    "a copy stores a tile with {copy} that begins at {:#x}, which is no multiple of {pattern}",
+                    tile.start
+                ),
+                format!(
+                    "Let the tile begin at a multiple of {pattern} bytes: .align {pattern} for a variable; in dynamic shared memory, round its address up."
+                ),
+            ),
+            By::Swizzle(swizzle) => (
+                format!("threads store the tile in {at} with {}, the copy takes it with {copy}", name(swizzle)),
+                match swizzle {
+                    Swizzle::None => format!(
+                        "Store chunk c of row r where {copy} has it: of 128 bytes, at chunk c xor (r mod 8); or give the tensor map no swizzle."
+                    ),
+                    _ => format!("Give the tensor map {}, or store as its own asks for.", name(swizzle)),
+                },
+            ),
+        };
+        // One store may be for several copies.
+        let mut diagnostic = self.problem(
+            "swizzle-mismatch",
+            store,
+            title,
+            "A copy with a swizzle takes the 16-byte chunks of a row from where the swizzle puts them, by bits of their addresses (PTX ISA 5.5.7, \
+             swizzling modes). Lanes that store 16 bytes of a row each mean them for one column, as a rule: here the copy finds them in several.",
+            help,
+        );
+        diagnostic.severity = Severity::Note;
+        diagnostic.labels[0].text = "threads store rows of the tile here".into();
+        diagnostic.labels.push(self.label(tile.site, format!("taken from there with {copy}")));
+        self.findings.add(diagnostic);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::bounding_box::Rows;
+
+    fn tile(start: u32, swizzle: Swizzle) -> Tile {
+        let rows = Rows { linear: 0, bytes: 128, pitch: 128, count: 32, inside: None };
+        Tile::new(start, 4096, swizzle, 7, &[rows], true)
+    }
+
+    /// Lane r stores chunk c of row r, permuted by bits of `r + first`.
+    fn stored(start: u32, c: u32, swizzled: bool, first: u32) -> DrawnUp {
+        let place = |r: u32| start + r * 128 + (c ^ if swizzled { (r + first) % 8 } else { 0 }) * 16;
+        let targets: Vec<_> = (0..32).map(|r| (r as usize, Target::Shared(0, place(r)))).collect();
+        let mut drawn_up = DrawnUp::default();
+        drawn_up.stored(9, 0, &targets);
+        drawn_up
+    }
+
+    #[test]
+    fn rows_are_found_by_the_rule_they_were_stored_by() {
+        let by = |drawn_up: DrawnUp, tile| drawn_up.otherwise(&tile).map(|found| found.1);
+        for c in 0..8 {
+            assert_eq!(by(stored(1024, c, true, 0), tile(1024, Swizzle::B128)), None);
+            assert_eq!(by(stored(1024, c, false, 0), tile(1024, Swizzle::None)), None);
+            assert_eq!(by(stored(1024, c, false, 0), tile(1024, Swizzle::B128)), Some(By::Swizzle(Swizzle::None)));
+            assert_eq!(by(stored(1024, c, true, 0), tile(1024, Swizzle::None)), Some(By::Swizzle(Swizzle::B128)));
+            assert_eq!(by(stored(1152, c, true, 0), tile(1152, Swizzle::B128)), Some(By::Row));
+            assert_eq!(by(stored(1152, c, true, 1), tile(1152, Swizzle::B128)), None, "by address");
+        }
+    }
+
+    #[test]
+    fn other_stores_say_nothing() {
+        let lanes = |place: fn(u32) -> u32| {
+            let targets: Vec<_> = (0..32).map(|lane| (lane as usize, Target::Shared(0, 1024 + place(lane)))).collect();
+            let mut drawn_up = DrawnUp::default();
+            drawn_up.stored(9, 0, &targets);
+            drawn_up
+        };
+        let tile = tile(1024, Swizzle::B128);
+        assert_eq!(lanes(|lane| lane * 16).otherwise(&tile), None, "a row by eight lanes");
+        assert_eq!(lanes(|lane| lane / 2 * 128 + lane % 2 * 16).otherwise(&tile), None, "a row by two");
+    }
+}
