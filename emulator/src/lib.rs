@@ -142,7 +142,7 @@ pub struct Options {
     pub warm_l2: bool,
     /// How MMAs are computed.
     pub numerics: Numerics,
-    /// The run ends with an error after so many warp instructions.
+    /// The run ends with an error after so many warp instructions; also where one cluster executes a sixteenth of them, and 2^24 at least.
     pub max_instructions: u64,
     /// Clusters that run at once; the rest of a launch waits. `None`: what [`Attributes`] say.
     pub resident_clusters: Option<u32>,
@@ -161,6 +161,11 @@ impl Options {
 
     fn computes(&self) -> bool {
         self.mode != Mode::Time
+    }
+
+    /// The warp instructions of one cluster.
+    fn max_instructions_of_one(&self) -> u64 {
+        (self.max_instructions / 16).max(1 << 24).min(self.max_instructions)
     }
 }
 

@@ -243,7 +243,7 @@ impl<'a> Cluster<'a> {
             }
         }
         if total == CHUNK {
-            self.chunks_stored(w, s[0], &targets);
+            self.chunks_stored(w, site, s[0], &targets);
             if self.options.judges() {
                 let cta = self.warps[w].cta;
                 self.ctas[cta].drawn_up.stored(site, cta, &targets);

@@ -222,11 +222,12 @@ impl<'a> Chip<'a> {
     fn run_window(&mut self, until: u64) {
         let executed = self.instructions + (0..self.running.len()).map(|n| self.cluster(n).instructions).sum::<u64>();
         let budget = self.s.options.max_instructions.saturating_sub(executed);
+        let one = self.s.options.max_instructions_of_one();
         for running in &mut self.running {
             let cluster = &mut running.cluster;
             cluster.global = self.global.clone();
             cluster.rates = self.rates;
-            cluster.budget = cluster.instructions.saturating_add(budget);
+            cluster.budget = cluster.instructions.saturating_add(budget).min(one);
             cluster.watched = watched_from(self.s.options.max_instructions, cluster.budget);
         }
         let later = |r: &Running| matches!(r.progress, Progress::Until(time) if time > until);

@@ -59,12 +59,13 @@ impl Cluster<'_> {
     }
 
     /// Lanes of a warp store 16 bytes each of registers, of which this is the first.
-    pub fn chunks_stored(&mut self, w: usize, reg: Reg, targets: &[(usize, Target)]) {
+    pub fn chunks_stored(&mut self, w: usize, site: u32, reg: Reg, targets: &[(usize, Target)]) {
         let Some(places) = self.warps[w].loaded_chunks.of(reg) else { return };
         for &(lane, target) in targets {
             if let (Target::Shared(c, at), Some(place)) = (target, places[lane]) {
                 self.ctas[c].sources.insert(at / CHUNK as u32, place);
                 self.ctas[c].loaded.copies.stored(at);
+                self.inputs.copied(place.0, place.1, site);
             }
         }
     }

@@ -87,14 +87,17 @@ impl DrawnUp {
     }
 
     /// A store to a tile that goes to columns by another rule than the copy's.
-    fn otherwise(&self, tile: &Tile) -> Option<(u32, By)> {
+    fn otherwise(&self, tile: &Tile) -> Option<(u32, Option<By>)> {
         let inside =
             |stored: &&Stored| stored.places.iter().all(|at| (tile.start..tile.start + tile.bytes).contains(at));
         let own = By::Swizzle(tile.swizzle);
         self.0.iter().filter(inside).find_map(|stored| {
-            let apart = stored.in_columns(tile, own) == Some(false);
-            let by = By::all(tile).filter(|_| apart).find(|by| stored.in_columns(tile, *by) == Some(true))?;
-            Some((stored.site, by))
+            if stored.in_columns(tile, own) != Some(false) {
+                return None;
+            }
+            let by = By::all(tile).find(|by| stored.in_columns(tile, *by) == Some(true));
+            // Without a swizzle, lanes may take turns so that their banks differ.
+            (by.is_some() || tile.swizzle != Swizzle::None).then_some((stored.site, by))
         })
     }
 }
@@ -121,7 +124,11 @@ impl Cluster<'_> {
         let (at, copy) = (self.shared_name(tile.start), name(tile.swizzle));
         let pattern = 8 * tile.swizzle.span().unwrap_or(CHUNK);
         let (title, help) = match by {
-            By::Row => (
+            None => (
+                format!("threads store the tile in {at} otherwise than with {copy}, by which the copy takes it"),
+                "Store chunk c of row r of a tile with the 128-byte swizzle at chunk c xor (r mod 8).".into(),
+            ),
+            Some(By::Row) => (
                 format!(
                     "a copy stores a tile with {copy} that begins at {:#x}, which is no multiple of {pattern}",
                     tile.start
@@ -130,7 +137,7 @@ impl Cluster<'_> {
                     "Let the tile begin at a multiple of {pattern} bytes: .align {pattern} for a variable; in dynamic shared memory, round its address up."
                 ),
             ),
-            By::Swizzle(swizzle) => (
+            Some(By::Swizzle(swizzle)) => (
                 format!("threads store the tile in {at} with {}, the copy takes it with {copy}", name(swizzle)),
                 match swizzle {
                     Swizzle::None => format!(
@@ -177,7 +184,7 @@ mod tests {
 
     #[test]
     fn rows_are_found_by_the_rule_they_were_stored_by() {
-        let by = |drawn_up: DrawnUp, tile| drawn_up.otherwise(&tile).map(|found| found.1);
+        let by = |drawn_up: DrawnUp, tile| drawn_up.otherwise(&tile).map(|found| found.1.unwrap());
         for c in 0..8 {
             assert_eq!(by(stored(1024, c, true, 0), tile(1024, Swizzle::B128)), None);
             assert_eq!(by(stored(1024, c, false, 0), tile(1024, Swizzle::None)), None);
@@ -186,6 +193,15 @@ mod tests {
             assert_eq!(by(stored(1152, c, true, 0), tile(1152, Swizzle::B128)), Some(By::Row));
             assert_eq!(by(stored(1152, c, true, 1), tile(1152, Swizzle::B128)), None, "by address");
         }
+    }
+
+    #[test]
+    fn rows_that_are_permuted_by_no_swizzle_lie_otherwise() {
+        let places = (0..32).map(|r| (r as usize, Target::Shared(0, 1024 + r * 128 + (r & 6) * 16)));
+        let mut drawn_up = DrawnUp::default();
+        drawn_up.stored(9, 0, &places.collect::<Vec<_>>());
+        assert_eq!(drawn_up.otherwise(&tile(1024, Swizzle::B128)), Some((9, None)));
+        assert_eq!(drawn_up.otherwise(&tile(1024, Swizzle::None)), None, "they may take turns");
     }
 
     #[test]

@@ -1,10 +1,12 @@
-//! Which parts of their tensors the copies of a launch bring to shared memory, one dimension at a time.
+//! Which parts of its tensors a launch brings to shared memory: by boxes, one dimension at a time, or by threads, 16 bytes at a time.
 
-use super::memory::Global;
+use super::memory::{Global, GlobalBuffer};
 use super::names::counted;
 use crate::diagnostic::{Diagnostic, Label, Severity};
+use crate::order::GRANULE;
 use crate::tensor_map::TensorMap;
 use smallvec::SmallVec;
+use std::collections::BTreeMap;
 
 /// Indices of a dimension that boxes have, as ranges in their order that do not touch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -59,9 +61,21 @@ impl Tensor {
     }
 }
 
-/// The tensors of a launch that copies load from.
+/// A buffer that threads copy from.
 #[derive(Debug, Default)]
-pub struct Inputs(Vec<Tensor>);
+struct Copied {
+    /// The chunks of it that they stored to shared memory, a bit each.
+    chunks: Vec<u64>,
+    /// The first of these stores in the text.
+    site: u32,
+}
+
+/// The tensors of a launch that copies load from, and the buffers that threads copy from, by number.
+#[derive(Debug, Default)]
+pub struct Inputs {
+    tensors: Vec<Tensor>,
+    copied: BTreeMap<usize, Copied>,
+}
 
 /// More tensors than this are not looked at: their maps are made as the kernel goes.
 const MOST: usize = 64;
@@ -74,18 +88,18 @@ impl Inputs {
         if !plain || (0..rank).any(|n| map.element_stride(n) != 1) {
             return;
         }
-        let at = self.0.iter().position(|tensor| tensor.is(map));
+        let at = self.tensors.iter().position(|tensor| tensor.is(map));
         let at = match at {
             Some(at) => at,
-            None if self.0.len() == MOST => return,
+            None if self.tensors.len() == MOST => return,
             None => {
                 let axes = (0..rank).map(|_| Indices::default()).collect();
                 let dims = SmallVec::from_slice(&map.dims);
-                self.0.push(Tensor { address: map.address, dims, axes, site, outside: None, outsides: 0 });
-                self.0.len() - 1
+                self.tensors.push(Tensor { address: map.address, dims, axes, site, outside: None, outsides: 0 });
+                self.tensors.len() - 1
             }
         };
-        let tensor = &mut self.0[at];
+        let tensor = &mut self.tensors[at];
         tensor.site = tensor.site.min(site);
         let ends = |n: usize| (i64::from(coordinates[n]), i64::from(coordinates[n]) + i64::from(map.box_dims[n]));
         let beyond = (0..rank).find(|&n| ends(n).0 >= map.dims[n] as i64 || ends(n).1 <= 0);
@@ -102,10 +116,16 @@ impl Inputs {
 
     /// Takes over what a cluster has seen.
     pub fn join(&mut self, other: Inputs) {
-        for new in other.0 {
+        for (buffer, more) in other.copied {
+            let known = self.copied.entry(buffer).or_insert_with(|| Copied { chunks: vec![], site: more.site });
+            known.site = known.site.min(more.site);
+            known.reach(more.chunks.len());
+            known.chunks.iter_mut().zip(more.chunks).for_each(|(word, more)| *word |= more);
+        }
+        for new in other.tensors {
             let same = |known: &&mut Tensor| known.address == new.address && known.dims == new.dims;
-            let room = self.0.len() < MOST;
-            match self.0.iter_mut().find(same) {
+            let room = self.tensors.len() < MOST;
+            match self.tensors.iter_mut().find(same) {
                 Some(known) => {
                     for (axis, more) in known.axes.iter_mut().zip(&new.axes) {
                         more.0.iter().for_each(|&(first, end)| axis.add(first, end));
@@ -114,7 +134,7 @@ impl Inputs {
                     known.outside = known.outside.take().or(new.outside);
                     known.outsides += new.outsides;
                 }
-                None if room => self.0.push(new),
+                None if room => self.tensors.push(new),
                 None => {}
             }
         }
@@ -123,7 +143,7 @@ impl Inputs {
     /// The launch is complete, and nothing else is wrong: what of the tensors it has not loaded. Where as much of several is missing, that is one note.
     pub fn judge(&self, global: &Global, label: impl Fn(u32, String) -> Label) -> Vec<Diagnostic> {
         let mut all: Vec<(Missing, Diagnostic)> = vec![];
-        for tensor in &self.0 {
+        for tensor in &self.tensors {
             let (Some(missing), Some(name)) = (tensor.missing(), tensor.name(global)) else { continue };
             match all.iter_mut().find(|(known, _)| *known == missing) {
                 Some((_, said)) => {
@@ -132,7 +152,52 @@ impl Inputs {
                 None => all.push((missing, tensor.said(&name, missing, &label))),
             }
         }
-        all.into_iter().map(|(_, said)| said).collect()
+        let boxes: Vec<usize> =
+            self.tensors.iter().filter_map(|tensor| Some(global.find(tensor.address, 1)?.0)).collect();
+        let copied = self.copied.iter().filter(|(buffer, _)| !boxes.contains(buffer));
+        let copied = copied.filter_map(|(&buffer, copied)| copied.said(global.buffers.get(buffer)?, &label));
+        all.into_iter().map(|(_, said)| said).chain(copied).collect()
+    }
+
+    /// Threads store 16 bytes of a buffer, from this offset on, to shared memory.
+    pub fn copied(&mut self, buffer: usize, offset: u64, site: u32) {
+        let copied = self.copied.entry(buffer).or_insert_with(|| Copied { chunks: vec![], site });
+        copied.site = copied.site.min(site);
+        let (first, last) = (offset / GRANULE, (offset + GRANULE - 1) / GRANULE);
+        copied.reach((last / 64) as usize + 1);
+        [first, last].into_iter().for_each(|chunk| copied.chunks[(chunk / 64) as usize] |= 1 << (chunk % 64));
+    }
+}
+
+impl Copied {
+    fn reach(&mut self, words: usize) {
+        if self.chunks.len() < words {
+            self.chunks.resize(words, 0);
+        }
+    }
+
+    fn said(&self, buffer: &GlobalBuffer, label: impl Fn(u32, String) -> Label) -> Option<Diagnostic> {
+        let all = buffer.memory.bytes.len() as u64 / GRANULE;
+        let has = |chunk: u64| self.chunks.get((chunk / 64) as usize).is_some_and(|word| word >> (chunk % 64) & 1 == 1);
+        let first = (0..all).find(|&chunk| !has(chunk))?;
+        let count = (0..all).filter(|&chunk| has(chunk)).count() as u64;
+        let (name, size) = (&buffer.name, all * GRANULE);
+        Some(Diagnostic {
+            code: "input-not-loaded",
+            severity: Severity::Note,
+            title: format!(
+                "{} of the {size} bytes of `{name}` are never copied to shared memory: the first is {}",
+                (all - count) * GRANULE,
+                buffer.describe(first * GRANULE)
+            ),
+            labels: vec![label(self.site, format!("threads store {} bytes of it here, or where else they do", count * GRANULE))],
+            rule: "An MMA multiplies what lies in shared memory (PTX ISA, tcgen05.mma, wgmma.mma_async). What threads do not copy there takes no part in \
+                   what it computes."
+                .into(),
+            help: format!("Compare the addresses that threads load from, and how far they go on from pass to pass, with the size of `{name}`."),
+            count: 1,
+            confirmed: None,
+        })
     }
 }
 

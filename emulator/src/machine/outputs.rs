@@ -5,7 +5,7 @@ use super::names::counted;
 use super::outbox::{Item, Write};
 use super::tracker::Tracker;
 use crate::diagnostic::{Diagnostic, Label, Severity};
-use crate::launch::{Content, Launch};
+use crate::launch::{Buffer, Content, Launch};
 use crate::order::Strength;
 
 /// Bytes that were written although they had been before.
@@ -23,6 +23,8 @@ struct Again {
 struct Output {
     /// It held nothing before.
     empty: bool,
+    /// What it holds afterwards is asked for.
+    wanted: bool,
     /// The launch reads it, or combines what it writes with what is there: it is for its own use.
     used: bool,
     /// The first statement that wrote to it.
@@ -30,14 +32,20 @@ struct Output {
     again: Option<Again>,
 }
 
-/// By number of the buffer.
 #[derive(Debug, Default)]
-pub struct Outputs(Vec<Output>);
+pub struct Outputs {
+    /// By number of the buffer.
+    list: Vec<Output>,
+    /// The launch writes to some buffer.
+    any: bool,
+}
 
 impl Outputs {
     pub fn new(launch: &Launch) -> Outputs {
         let empty = |content: &Content| matches!(content, Content::Undefined { .. });
-        Outputs(launch.buffers.iter().map(|b| Output { empty: empty(&b.content), ..Output::default() }).collect())
+        let wanted = |n: usize| launch.outputs.iter().any(|output| output.buffer == n);
+        let of = |(n, b): (usize, &Buffer)| Output { empty: empty(&b.content), wanted: wanted(n), ..Output::default() };
+        Outputs { list: launch.buffers.iter().enumerate().map(of).collect(), any: false }
     }
 
     /// What a cluster does, before it takes effect. Whether it is a write that changes nothing.
@@ -53,15 +61,16 @@ impl Outputs {
     }
 
     fn used(&mut self, buffer: usize) {
-        if let Some(output) = self.0.get_mut(buffer) {
+        if let Some(output) = self.list.get_mut(buffer) {
             output.used = true;
         }
     }
 
     fn write(&mut self, write: &Write, same: bool, global: &Global, tracker: &Tracker) {
         let Write { stamp, how, blank, .. } = write;
+        self.any |= !write.runs.is_empty();
         for runs in &write.runs {
-            let Some(output) = self.0.get_mut(runs.buffer).filter(|output| output.empty) else { continue };
+            let Some(output) = self.list.get_mut(runs.buffer).filter(|output| output.empty) else { continue };
             output.used |= how.is_some() || stamp.strength != Strength::Weak;
             output.written.get_or_insert(stamp.site);
             // Threads that share a value may all store it, and of what is blank nobody knows the value.
@@ -86,8 +95,13 @@ impl Outputs {
     /// The launch is complete, and nothing else is wrong.
     pub fn judge(&self, buffers: &[GlobalBuffer], label: impl Fn(u32, String) -> Label) -> Vec<Diagnostic> {
         let mut list = Vec::new();
-        for (output, buffer) in self.0.iter().zip(buffers).filter(|(output, _)| output.empty && !output.used) {
-            let Some(written) = output.written else { continue };
+        for (output, buffer) in self.list.iter().zip(buffers).filter(|(output, _)| output.empty && !output.used) {
+            let Some(written) = output.written else {
+                if output.wanted || !self.any {
+                    list.push(never_written(buffer, label(0, "the kernel begins here".into())));
+                }
+                continue;
+            };
             list.extend(not_written(buffer, |text| label(written, text)));
             list.extend(output.again.map(|again| again.said(buffer, &label)));
         }
@@ -98,6 +112,19 @@ impl Outputs {
 fn note(code: &'static str, title: String, labels: Vec<Label>, rule: &str, help: &str) -> Diagnostic {
     let (rule, help) = (rule.into(), help.into());
     Diagnostic { code, severity: Severity::Note, title, labels, rule, help, count: 1, confirmed: None }
+}
+
+/// A buffer that the launch might have written.
+fn never_written(buffer: &GlobalBuffer, begins: Label) -> Diagnostic {
+    note(
+        "output-not-written",
+        format!("nothing is written to `{}`, and nothing reads it", buffer.name),
+        vec![begins],
+        "A buffer without a content holds nothing before the launch. What a kernel leaves in registers, shared memory and tensor memory is gone \
+         when it ends.",
+        "Store the result, by threads (st.global) or by copies (cp.async.bulk.tensor, and its group waited for): look whether the statements that should \
+         do so are executed, and by whom.",
+    )
 }
 
 /// Bytes that the launch has not written, of a buffer to which it has written.

@@ -62,7 +62,11 @@ impl Cluster<'_> {
 
     /// What is said of a run that used up its instructions, here.
     pub fn out_of_budget(&self, site: u32) -> Diagnostic {
-        let spent = format!("the run was ended after {} warp instructions", self.options.max_instructions);
+        let (all, one) = (self.options.max_instructions, self.options.max_instructions_of_one());
+        let spent = match self.instructions > one && one < all {
+            true => format!("the run was ended after {one} warp instructions of one cluster"),
+            false => format!("the run was ended after {all} warp instructions"),
+        };
         let found = |site: u32, title: String, help: String| {
             let rule = "A run has a budget of instructions, so that a kernel that never ends is reported.";
             let more = "; a kernel that needs more can be given more (--max-instructions).";

@@ -59,21 +59,37 @@ impl Staged {
     }
 }
 
-/// Of chunks in rows, the first that is stale although its row was written, and its column; and another row in which its column was:
-/// the stale chunk, and the other row. Rows or columns that are stale as a whole may be meant to be.
-fn lone(rows: u32, columns: u32, stale: impl Fn(u32, u32) -> bool) -> Option<((u32, u32), u32)> {
+/// What is stale of chunks in rows, of which others are not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stale {
+    /// A chunk, although its row was written; and another row in which its column was.
+    Chunk {
+        row: u32,
+        column: u32,
+        other: u32,
+    },
+    /// A whole column, or a whole row: that may be meant.
+    Column(u32),
+    Row(u32),
+}
+
+fn stale(rows: u32, columns: u32, stale: impl Fn(u32, u32) -> bool) -> Option<Stale> {
     // Each chunk is asked for once, also where much of a tile is stale.
     let all = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
     let grid: Vec<bool> = all.map(|(row, column)| stale(row, column)).collect();
     let lines = || (0..rows).zip(grid.chunks(columns.max(1) as usize));
     let written = |column: u32| lines().find(|(_, line)| !line[column as usize]).map(|(row, _)| row);
     let mut others: Vec<Option<Option<u32>>> = vec![None; columns as usize];
-    lines().filter(|(_, line)| line.contains(&false)).find_map(|(row, line)| {
+    let chunk = lines().filter(|(_, line)| line.contains(&false)).find_map(|(row, line)| {
         (0..columns).filter(|&column| line[column as usize]).find_map(|column| {
             let other = *others[column as usize].get_or_insert_with(|| written(column));
-            other.map(|other| ((row, column), other))
+            other.map(|other| Stale::Chunk { row, column, other })
         })
-    })
+    });
+    let some = || grid.contains(&false);
+    let column = || (0..columns).find(|&column| written(column).is_none()).map(Stale::Column);
+    let row = || lines().find(|(_, line)| !line.contains(&false)).map(|(row, _)| Stale::Row(row));
+    chunk.or_else(|| some().then(|| column().or_else(row)).flatten())
 }
 
 impl Cluster<'_> {
@@ -83,8 +99,8 @@ impl Cluster<'_> {
         let at = |row: u32, column: u32| tile.swizzle.apply(tile.start + row * tile.pitch + column * CHUNK);
         // A swizzle stays within its KiB.
         let end = tile.start + tile.rows * tile.pitch;
-        let stale = staged.may_be_stale(tile.start, end);
-        let found = stale.then(|| lone(tile.rows, columns, |row, column| staged.is_stale(at(row, column)))).flatten();
+        let may_be = staged.may_be_stale(tile.start, end);
+        let found = may_be.then(|| stale(tile.rows, columns, |row, column| staged.is_stale(at(row, column)))).flatten();
         let staged = &mut self.ctas[cta].staged;
         let whole = [tile.start, end].iter().all(|at| at.is_multiple_of(KIB)) && tile.pitch.is_multiple_of(CHUNK);
         if whole {
@@ -94,23 +110,42 @@ impl Cluster<'_> {
                 (0..columns).for_each(|column| staged.copied(at(row, column)));
             }
         }
-        let Some(((row, column), other)) = found else { return };
-        let bytes = format!("bytes {} to {}", column * CHUNK, (column + 1) * CHUNK - 1);
+        let Some(found) = found else { return };
+        let of = |column: u32| format!("bytes {} to {}", column * CHUNK, (column + 1) * CHUNK - 1);
+        let (what, text, place) = match found {
+            Stale::Chunk { row, column, other } => {
+                let bytes = of(column);
+                let text = format!("row {row} has new bytes elsewhere, and {bytes} of row {other} are new");
+                (format!("{bytes} of row {row}"), text, (other, column))
+            }
+            Stale::Column(column) => {
+                (format!("{} of all rows", of(column)), "their other bytes are new".into(), (0, column))
+            }
+            Stale::Row(row) => (format!("row {row}"), "other rows are new".into(), (row, 0)),
+        };
+        let lone = matches!(found, Stale::Chunk { .. });
+        // Zeros at the end of each row, say, are stored once.
+        let first = at(place.0, place.1) as usize;
+        let bytes = self.ctas[cta].shared.bytes.get(first..first + CHUNK as usize).unwrap_or_default();
+        if !lone && bytes.iter().all(|&byte| byte == 0) {
+            return;
+        }
         let mut diagnostic = self.problem(
             "swizzle-mismatch",
             tile.site,
-            format!(
-                "a copy stores {bytes} of row {row} of a tile in {} again, although the rest of the tile is new",
-                self.shared_name(tile.start)
-            ),
+            format!("a copy stores {what} of a tile in {} again, although the rest of the tile is new", self.shared_name(tile.start)),
             "A copy with a swizzle takes the 16-byte chunks of a row from where the swizzle puts them (PTX ISA 5.5.7, swizzling modes). \
              Nobody has written there since the last copy: what was meant for this place was stored elsewhere.",
             "Store chunk c of row r of a tile with the 128-byte swizzle at chunk c xor (r mod 8).".into(),
         );
-        diagnostic.severity = Severity::Finding;
-        diagnostic.labels[0].text = format!("row {row} has new bytes elsewhere, and {bytes} of row {other} are new");
-        if let Some(writer) = self.ctas[cta].shared_shadow.writer(at(other, column).into()) {
-            diagnostic.labels.push(self.label(writer.site, format!("{bytes} of row {other} were stored here")));
+        diagnostic.severity = if lone { Severity::Finding } else { Severity::Note };
+        diagnostic.labels[0].text = text;
+        if let Some(writer) = self.ctas[cta].shared_shadow.writer(at(place.0, place.1).into()) {
+            let said = match found {
+                Stale::Chunk { column, other, .. } => format!("{} of row {other} were stored here", of(column)),
+                _ => "they were stored here, before the last copy".into(),
+            };
+            diagnostic.labels.push(self.label(writer.site, said));
         }
         self.findings.add(diagnostic);
     }
@@ -122,10 +157,11 @@ mod tests {
 
     #[test]
     fn rows_and_columns_may_be_left_as_they_are() {
-        assert_eq!(lone(8, 8, |_, _| true), None);
-        assert_eq!(lone(8, 8, |row, _| row > 5), None, "rows beyond the matrix");
-        assert_eq!(lone(8, 8, |_, column| column == 7), None, "zeros at the end of each row");
-        assert_eq!(lone(8, 8, |row, column| row > 3 && column == 1), Some(((4, 1), 0)));
+        assert_eq!(stale(8, 8, |_, _| true), None);
+        assert_eq!(stale(8, 8, |row, _| row > 5), Some(Stale::Row(6)), "rows beyond the matrix");
+        assert_eq!(stale(8, 8, |_, column| column == 7), Some(Stale::Column(7)), "zeros at the end of each row");
+        let chunk = Stale::Chunk { row: 4, column: 1, other: 0 };
+        assert_eq!(stale(8, 8, |row, column| row > 3 && column == 1), Some(chunk));
     }
 
     #[test]

@@ -383,6 +383,37 @@ pub fn cases() -> Vec<Case> {
             Notes("tensor-map", "@load_a", Result::Wrong),
         )
         .launched(|launch| change_map(launch, 0, |map| map.strides[0] /= 2)),
+        case(
+            "l38",
+            "a column of the tile of the epilogue is stored for the first tile only",
+            Ring,
+            &[(
+                "@st_tile",
+                "setp.ne.u32 %p10, %r29, 8;\n    mov.u32 %r50, %ctaid.x;\n    setp.eq.or.u32 %p11, %r10, %r50, %p10;\n    @%p11 {}",
+            )],
+            Notes("swizzle-mismatch", "@store", Result::Wrong),
+        ),
+        case(
+            "l39",
+            "the address that A is copied from goes on by half of what a pass copies",
+            OneTile,
+            &[("    add.s64 %rd0, %rd0, 2048;", "    add.s64 %rd0, %rd0, 1024;")],
+            Notes("input-not-loaded", "st.shared.v4.b32 [%r8]", Result::Wrong),
+        ),
+        case(
+            "l40",
+            "nothing is stored",
+            OneTile,
+            &[("    st.global.v4.b32 [%rd5], {%r33, %r34, %r35, %r36};\n", "")],
+            Notes("output-not-written", "mov.u32 %r0, %tid.x;", Result::Wrong),
+        ),
+        case(
+            "l41",
+            "the epilogue permutes its rows by two bits of three",
+            Ring,
+            &[("    and.b32 %r26, %r0, 7;", "    and.b32 %r26, %r0, 6;")],
+            Notes("swizzle-mismatch", "@st_tile", Result::Wrong),
+        ),
     ]
 }
 
@@ -440,6 +471,13 @@ const SAID: &[(&str, &[&str])] = &[
     ),
     ("l36", &["which is no multiple of 1024", "Let the tile begin at a multiple of 1024"]),
     ("l37", &["has 384 bytes, and the next one begins 192 bytes on"]),
+    ("l38", &["bytes 16 to 31 of all rows of a tile", "again", "before the last copy"]),
+    (
+        "l39",
+        &["7168 of the 16384 bytes of `A` are never copied to shared memory", "how far they go on from pass to pass"],
+    ),
+    ("l40", &["nothing is written to `D`, and nothing reads it"]),
+    ("l41", &["otherwise than with the 128-byte swizzle", "chunk c xor (r mod 8)"]),
 ];
 
 /// One finding, or one note, for one cause; A and B that are stored by a statement each may have one each.
