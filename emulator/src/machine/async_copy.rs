@@ -1,6 +1,7 @@
 //! `cp.async`: small asynchronous copies of each thread, in groups (PTX ISA 9.7.9.25.3).
 
 use super::cluster::{Cluster, Stop};
+use super::copied::CHUNK;
 use super::mbarrier_ops::Arrival;
 use super::memory::Runs;
 use super::names::counted;
@@ -56,6 +57,9 @@ impl Cluster<'_> {
                 self.touch_global(w, self.warps[w].fragments[f].ready_at, runs, stamp, false);
                 let shared = &mut self.ctas[slot.cta].shared;
                 self.outbox.copy(&self.global, buffer, offset, wanted as usize, shared, slot.offset as usize);
+                if wanted as usize == CHUNK && self.options.judges() && self.blank.is_none() {
+                    self.chunk_copied(slot, (buffer, offset), site);
+                }
                 if !self.global.buffers[buffer].whole {
                     self.keep_origins(site, slot, wanted, Source::Buffer(buffer));
                 }

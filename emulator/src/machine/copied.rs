@@ -8,6 +8,7 @@ use super::boxes::Laid;
 use super::cluster::Cluster;
 use super::depths::{Piece, Slice};
 use super::resolve::Target;
+use super::state::Slot;
 use super::stored::{LINE, LINES};
 use super::tensor::SharedDescriptor;
 use crate::diagnostic::Severity;
@@ -60,14 +61,20 @@ impl Cluster<'_> {
 
     /// Lanes of a warp store 16 bytes each of registers, of which this is the first.
     pub fn chunks_stored(&mut self, w: usize, site: u32, reg: Reg, targets: &[(usize, Target)]) {
-        let Some(places) = self.warps[w].loaded_chunks.of(reg) else { return };
+        let Some(&places) = self.warps[w].loaded_chunks.of(reg) else { return };
         for &(lane, target) in targets {
-            if let (Target::Shared(c, at), Some(place)) = (target, places[lane]) {
-                self.ctas[c].sources.insert(at / CHUNK as u32, place);
-                self.ctas[c].loaded.copies.stored(at);
-                self.inputs.copied(place.0, place.1, site);
+            if let (Target::Shared(cta, at), Some(place)) = (target, places[lane]) {
+                self.chunk_copied(Slot { cta, offset: at }, place, site);
             }
         }
+    }
+
+    /// A chunk of a buffer is copied to a place in shared memory: by a thread, or by its `cp.async`.
+    pub fn chunk_copied(&mut self, to: Slot, from: Place, site: u32) {
+        let cta = &mut self.ctas[to.cta];
+        cta.sources.insert(to.offset / CHUNK as u32, from);
+        cta.loaded.copies.stored(to.offset);
+        self.inputs.copied(from.0, from.1, site);
     }
 
     /// Where the chunk at an address came from, if that is known: it has the same bytes, which are not all alike.

@@ -35,7 +35,9 @@ struct Products {
     site: u32,
     odd: bool,
     columns: u32,
-    read: Columns,
+    /// In the lower and in the upper half of each quarter of the lanes; `true`: there is something of the product.
+    halves: [bool; 2],
+    read: [Columns; 2],
     /// A statement that reads some of them.
     by: Option<u32>,
     /// How messages call the place of the first.
@@ -81,7 +83,9 @@ impl Drained {
             let first = column.saturating_sub(sum.column);
             let end = (column + columns - sum.column).min(sum.columns);
             let products = &mut self.products[sum.of];
-            products.read.add(Columns::range(first, end));
+            for upper in [false, true].into_iter().filter(|&upper| halves.has(upper)) {
+                products.read[usize::from(upper)].add(Columns::range(first, end));
+            }
             products.by = Some(site);
         }
     }
@@ -101,7 +105,7 @@ impl Drained {
 
     fn add(&mut self, more: Products) -> usize {
         if let Some(at) = self.products.iter().position(|known| known.are(&more)) {
-            self.products[at].read.add(more.read);
+            self.products[at].read.iter_mut().zip(more.read).for_each(|(read, more)| read.add(more));
             self.products[at].by = self.products[at].by.or(more.by);
             return at;
         }
@@ -124,17 +128,25 @@ impl Drained {
 
 impl Products {
     fn said(&self, label: impl Fn(u32, String) -> Label) -> Option<Diagnostic> {
-        let never = (0..self.columns).filter(|&column| !self.read.has(column));
+        let lacks = |column: u32| [0, 1].map(|half| self.halves[half] && !self.read[half].has(column));
+        let never = (0..self.columns).filter(|&column| lacks(column) != [false; 2]);
         let (first, count) = (never.clone().next()?, never.clone().count() as u32);
+        // Of which lanes, if both have columns and one of them lacks none.
+        let halves = never.clone().map(lacks).fold([false; 2], |all, of| [all[0] | of[0], all[1] | of[1]]);
+        let lanes = match (self.halves, halves) {
+            ([true, true], [true, false]) => " in lanes 0 to 15 of each 32",
+            ([true, true], [false, true]) => " in lanes 16 to 31 of each 32",
+            _ => "",
+        };
         let last = never.last().unwrap_or(first);
         let product = format!("the product that an MMA leaves at {}", self.name);
         let title = match count {
-            _ if count == self.columns => format!("{product} is never read"),
-            _ if last - first + 1 == count => format!("columns {first} to {last} of {product} are never read"),
-            _ => format!("{count} columns of {product} are never read: the first is column {first}"),
+            _ if count == self.columns => format!("{product} is never read{lanes}"),
+            _ if last - first + 1 == count => format!("columns {first} to {last} of {product} are never read{lanes}"),
+            _ => format!("{count} columns of {product} are never read{lanes}: the first is column {first}"),
         };
         let mut labels = vec![label(self.site, format!("begun here, of {}", counted(self.columns, "column")))];
-        labels.extend(self.by.map(|by| label(by, "other columns of it are read here".into())));
+        labels.extend(self.by.map(|by| label(by, "other parts of it are read here".into())));
         Some(Diagnostic {
             code: "product-never-read",
             severity: Severity::Note,
@@ -167,7 +179,8 @@ impl Cluster<'_> {
             if !self.drained.holds(&new) || !mma.adds {
                 let (odd, columns) = (cta % 2 == 1, mma.columns);
                 let name = self.tensor_name(new.column);
-                let products = Products { site, odd, columns, read: Columns::default(), by: None, name };
+                let halves = [false, true].map(|upper| new.halves.has(upper));
+                let products = Products { site, odd, columns, halves, read: Default::default(), by: None, name };
                 self.drained.begin(new, products);
             }
         }
@@ -181,8 +194,15 @@ mod tests {
     #[test]
     fn columns_that_any_of_the_products_was_read_of_count() {
         let new = |column| Sum { cta: 0, halves: Halves::Both, column, columns: 128, of: 0 };
-        let products =
-            || Products { site: 7, odd: false, columns: 128, read: Columns::default(), by: None, name: "acc".into() };
+        let products = || Products {
+            site: 7,
+            odd: false,
+            columns: 128,
+            halves: [true; 2],
+            read: Default::default(),
+            by: None,
+            name: "acc".into(),
+        };
         let mut drained = Drained::default();
         let left = |drained: &Drained| {
             let titles = drained.judge(|_, text| Label::new(Default::default(), text)).into_iter().map(|d| d.title);
@@ -190,11 +210,19 @@ mod tests {
         };
         drained.begin(new(0), products());
         assert_eq!(left(&drained), ["the product that an MMA leaves at acc is never read"]);
-        drained.read(0, Halves::Both, (0, 64), 8);
+        drained.read(0, Halves::Lower, (0, 128), 8);
+        assert_eq!(
+            left(&drained),
+            ["the product that an MMA leaves at acc is never read in lanes 16 to 31 of each 32"]
+        );
+        drained.read(0, Halves::Upper, (0, 64), 8);
         drained.begin(new(256), products());
         drained.read(0, Halves::Both, (256 + 96, 64), 8);
         drained.read(1, Halves::Both, (256 + 64, 32), 8);
-        assert_eq!(left(&drained), ["columns 64 to 95 of the product that an MMA leaves at acc are never read"]);
+        assert_eq!(
+            left(&drained),
+            ["columns 64 to 95 of the product that an MMA leaves at acc are never read in lanes 16 to 31 of each 32"]
+        );
         let mut all = Drained::default();
         all.join(drained);
         let mut other = Drained::default();

@@ -4,7 +4,7 @@ use super::follows::{FOLLOWS, Follows, TOO_EARLY, Then, UNDEFINED, has_line, is_
 use super::statements::Statements;
 use crate::diagnostic::{Diagnostic, Label, Place, Severity, join_labels};
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// A line: of a source file if it is known, of the PTX text otherwise.
 pub type Line = (Option<String>, u32);
@@ -249,8 +249,22 @@ impl Findings {
         let late: Vec<bool> = self.list.iter().map(late).collect();
         let (late, first): (Vec<_>, Vec<_>) = self.list.into_iter().zip(late).partition(|(_, late)| *late);
         let all = first.into_iter().chain(late).map(|(d, _)| d);
-        all.partition(|d| d.severity > Severity::Note)
+        let (findings, notes) = all.partition(|d| d.severity > Severity::Note);
+        (findings, one_of_each_first(notes))
     }
+}
+
+/// Notes in an order in which the first of each code come first: of a few that are shown, each is about something else.
+fn one_of_each_first(notes: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
+    let ranked = notes.into_iter().map(|note| {
+        let rank = seen.entry(note.code).or_default();
+        *rank += 1;
+        (*rank, note)
+    });
+    let mut ranked: Vec<(u32, Diagnostic)> = ranked.collect();
+    ranked.sort_by_key(|(rank, _)| *rank);
+    ranked.into_iter().map(|(_, note)| note).collect()
 }
 
 #[cfg(test)]

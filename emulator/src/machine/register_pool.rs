@@ -51,7 +51,7 @@ impl Cluster<'_> {
         let At { w, f, mask, site } = at;
         self.whole_warp(w, mask, site)?;
         if self.kernel.max_registers.is_none() {
-            self.without_effect(site);
+            self.without_effect();
             return Ok(());
         }
         let this = Resized { count, more, site, epoch: self.warps[w].epoch };
@@ -92,7 +92,10 @@ impl Cluster<'_> {
     }
 
     /// A note: nothing is wrong with such a `setmaxnreg`, but somebody may count on it.
-    fn without_effect(&mut self, site: u32) {
+    fn without_effect(&mut self) {
+        // What is missing is missing for all of them.
+        let all = || self.kernel.code.iter().filter(|inst| matches!(inst.op, Op::SetRegisters { .. }));
+        let Some(site) = all().map(|inst| inst.site).min() else { return };
         let (why, help) = match self.kernel.too_many_registers {
             Some(most) => (
                 format!(".maxnreg {most} is ignored, since a thread can have {MOST_REGISTERS}"),

@@ -454,7 +454,7 @@ const SAID: &[(&str, &[&str])] = &[
     ("l24", &["(address >> 4) & 0x3fff"]),
     ("l25", &["16384 bytes that threads copy to `tile_b` are never read", "where the descriptors of the MMAs begin"]),
     ("l26", &["8192 bytes that threads copy to `tile_b` are never read"]),
-    ("l27", &["columns 68 to 127 of the product", "other columns of it are read here"]),
+    ("l27", &["columns 68 to 127 of the product", "other parts of it are read here"]),
     ("l28", &["columns of the tensor at `A` are never loaded", "bounds of their loops"]),
     ("l29", &["boxes lie wholly outside of the tensor: the first begins at column", "counted in elements"]),
     (
