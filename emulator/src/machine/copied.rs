@@ -12,8 +12,10 @@ use super::state::Slot;
 use super::stored::{LINE, LINES};
 use super::tensor::SharedDescriptor;
 use crate::diagnostic::Severity;
+use crate::launch::{Content, NumberType, Random};
 use crate::order::GRANULE;
 use crate::program::op::Reg;
+use crate::tensor_map::Element;
 use rustc_hash::FxHashMap;
 
 /// A place in global memory: the buffer's number, and an offset.
@@ -93,7 +95,7 @@ impl Cluster<'_> {
         let at = d.chunk(0, 0, mn_major);
         let (buffer, offset) = self.source(cta, at)?;
         let (of, bits) = (&self.launch.buffers[buffer], 1u64 << d.elements.log_bits);
-        let width = of.row_bytes.map(u64::from).filter(|width| *width > 0)?;
+        let (width, said) = self.row_width(cta, &d, buffer)?;
         if of.element_bytes.is_some_and(|bytes| u64::from(bytes) * 8 != bits) {
             return None;
         }
@@ -116,7 +118,12 @@ impl Cluster<'_> {
             first,
             depths: d.elements.depth().into(),
             size: None,
-            element: None,
+            guessed: !said,
+            element: match &of.content {
+                Content::Random(Random { number: NumberType::F16, .. }) => Some(Element::F16),
+                Content::Random(Random { number: NumberType::Bf16, .. }) => Some(Element::Bf16),
+                _ => None,
+            },
             load: self.ctas[cta].shared_shadow.writer(at.into())?.site,
         })
     }

@@ -53,7 +53,9 @@ pub struct Slice {
     pub first: i64,
     pub depths: i64,
     pub size: Option<i64>,
-    /// Of a tensor map.
+    /// The launch does not say how long the rows are that it was copied from.
+    pub guessed: bool,
+    /// Of a tensor map, or of what the launch says of a buffer that threads copy.
     pub element: Option<Element>,
     /// The copy, or the last store of a thread.
     pub load: u32,
@@ -120,6 +122,8 @@ struct Doubted {
     diagnostic: Diagnostic,
     /// The last loads, or stores, of the two.
     loads: [u32; 2],
+    /// What is known of depths is concluded from the tiles themselves.
+    guessed: bool,
 }
 
 /// A box of 64 columns is multiplied in four steps, by several warps perhaps.
@@ -184,7 +188,15 @@ impl Cluster<'_> {
         let (first, size) = if mn_major { (outer, origin.sizes[1]) } else { (inner, origin.sizes[0]) };
         let depths = d.elements.depth().into();
         let (element, load) = (Some(origin.element), tile.site);
-        Ok(Slice { piece: Piece::Box(loaded.version(d.start)), first, depths, size: Some(size as i64), element, load })
+        Ok(Slice {
+            piece: Piece::Box(loaded.version(d.start)),
+            first,
+            depths,
+            size: Some(size as i64),
+            guessed: false,
+            element,
+            load,
+        })
     }
 
     /// The same where threads copied it from rows of a buffer.
@@ -257,14 +269,17 @@ impl Cluster<'_> {
         }
         match self.depths.doubted.iter_mut().find(|doubted| doubted.diagnostic.labels[0].place == place) {
             Some(doubted) => doubted.diagnostic.count += 1,
-            None => self.depths.doubted.push(Doubted { diagnostic, loads: [of_a.load, of_b.load] }),
+            None => {
+                let guessed = of_a.guessed || of_b.guessed;
+                self.depths.doubted.push(Doubted { diagnostic, loads: [of_a.load, of_b.load], guessed });
+            }
         }
     }
 
     /// The run has ended, and something of what these statements brought was never read: whether what was in doubt leaves out depths, or may be meant.
     pub fn tell_depths(&mut self, left: &[u32]) {
-        for Doubted { mut diagnostic, loads } in std::mem::take(&mut self.depths.doubted) {
-            if !loads.iter().any(|load| left.contains(load)) {
+        for Doubted { mut diagnostic, loads, guessed } in std::mem::take(&mut self.depths.doubted) {
+            if guessed || !loads.iter().any(|load| left.contains(load)) {
                 diagnostic.severity = Severity::Note;
             }
             self.findings.add(diagnostic);
@@ -292,8 +307,8 @@ impl Cluster<'_> {
             "type-mismatch",
             site,
             match alike {
-                true => format!("an MMA takes A and B for {of_a}, which were loaded as {loaded}"),
-                false => format!("an MMA takes A for {of_a} and B for {of_b}, which were both loaded as {loaded}"),
+                true => format!("an MMA takes A and B for {of_a}, which are {loaded}"),
+                false => format!("an MMA takes A for {of_a} and B for {of_b}, which are both {loaded}"),
             },
             "Bits 7 to 9 of the instruction descriptor are the type of A, bits 10 to 12 that of B (PTX ISA 9.7.16.4.2); nothing converts the \
              elements on their way.",
@@ -301,7 +316,7 @@ impl Cluster<'_> {
         );
         diagnostic.severity = if alike { Severity::Note } else { Severity::Finding };
         for (name, slice) in [("A", a), ("B", b)] {
-            diagnostic.labels.push(self.label(slice.load, format!("the box of {name} is loaded here as {loaded}")));
+            diagnostic.labels.push(self.label(slice.load, format!("{}: {loaded}", slice.brought(name))));
         }
         self.findings.add(diagnostic);
     }
