@@ -245,6 +245,10 @@ impl Cluster<'_> {
         };
         let repeats = laid.row_stride() == 0 && loaded <= 8;
         let windows = !same_part && d.leading.is_multiple_of(laid.row_bytes());
+        if (!windows || d.leading == 0) && self.is_turned(cta, &laid) {
+            let turned = self.read_turned(&laid);
+            return self.findings.add(turned);
+        }
         diagnostic.severity = if repeats || windows { Severity::Note } else { Severity::Finding };
         diagnostic.labels[0].text = format!(
             "{which} takes {} elements from {} and from {} on out of the same 16 bytes (stride offset {} bytes, leading offset {} bytes)",
@@ -260,6 +264,10 @@ impl Cluster<'_> {
     /// The rows of an operand are no neighbours in their tile: if a box was loaded there, are they those of the box?
     fn check_rows(&mut self, cta: usize, laid: Laid) {
         let Laid { which, d, mn_major, site, .. } = laid;
+        if laid.runs_over() && self.is_turned(cta, &laid) {
+            let turned = self.read_turned(&laid);
+            return self.findings.add(turned);
+        }
         let w = d.swizzle;
         let (column, next) = (d.start % w, d.start.wrapping_add(if laid.runs_over() { w } else { d.stride }));
         let loaded = &self.ctas[cta].loaded;

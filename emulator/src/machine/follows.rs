@@ -96,7 +96,7 @@ pub const FOLLOWS: &[Follows] = &[
     // Of what is read with another swizzle than it was stored with, nobody asks which bytes elements share.
     Follows(&["operand-overlap"], &["swizzle-mismatch"], is_a_note_of_the_same_mma, Then::Dropped),
     // An operand that is read at a wrong address is anything but what was loaded.
-    Follows(READ_ELSEWHERE, &["matrix-descriptor"], is_of_the_same_mma, Then::Dropped),
+    Follows(READ_ELSEWHERE, &["matrix-descriptor", "instruction-descriptor"], is_of_the_same_mma, Then::Dropped),
     // Who reads too early, or another phase, has not read what he should have.
     Follows(&["product-overwritten"], LEAVES_UNREAD, anywhere, Then::Dropped),
     Follows(&["product-overwritten"], &[], shares_a_line, Then::Dropped),

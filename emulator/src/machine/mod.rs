@@ -152,6 +152,7 @@ mod tma;
 mod tma_places;
 mod tracker;
 mod trap;
+mod turned;
 mod unheeded;
 mod unread;
 mod unshifted;
