@@ -64,7 +64,7 @@ type Element = (u32, u32);
 const RULE: &str = "The stride offset of a matrix descriptor leads from eight rows of an operand to the next eight, the leading offset \
                     to its next part beside them (PTX ISA 9.7.16.4.1, matrix descriptor; 9.7.16.3.3, canonical layouts).";
 
-const START_RULE: &str = "A matrix descriptor says where the first row of an operand begins, and as many rows as the MMA has are read from there on \
+pub const START_RULE: &str = "A matrix descriptor says where the first row of an operand begins, and as many rows as the MMA has are read from there on \
                           (PTX ISA 9.7.16.4.1, matrix descriptor; 9.7.16.4.2, instruction descriptor).";
 
 impl Laid {
@@ -112,6 +112,11 @@ impl Laid {
     fn is_striped(&self) -> bool {
         let (column, stripes) = (self.d.start % self.d.swizzle.max(1), self.rows.div_ceil(8));
         !self.mn_major && self.d.stride > 0 && column + (stripes - 1) * self.d.stride < self.d.swizzle
+    }
+
+    /// Whether its rows, K-major, lie one behind the other in a swizzled tile.
+    pub fn goes_straight_on(&self) -> bool {
+        !self.mn_major && self.d.swizzle != 0 && !self.leaps()
     }
 
     /// Whether its second eight rows do not follow the first eight in a swizzled tile.
@@ -297,10 +302,16 @@ impl Cluster<'_> {
             site,
             format!("the MMA's operand {which} does not lie in {} as the box that was loaded there", self.shared_name(d.start)),
             RULE,
-            format!(
-                "For a box of rows of {w} bytes, set the stride offset (bits 32 to 45) to {} bytes and begin within a row.",
-                eight * w
-            ),
+            match laid.runs_over() && d.stride == eight * w {
+                true => format!(
+                    "Let {which} begin where its part of a row is whole in the box's row of {w} bytes: check the start address of its descriptor (bits 0 to \
+                     13: the address divided by 16), and by how much it goes on along K."
+                ),
+                false => format!(
+                    "For a box of rows of {w} bytes, set the stride offset (bits 32 to 45) to {} bytes and begin within a row.",
+                    eight * w
+                ),
+            },
         );
         diagnostic.severity = severity;
         diagnostic.labels[0].text = format!("{which} {what} (stride offset {} bytes)", d.stride);

@@ -141,7 +141,11 @@ impl Cluster<'_> {
         if self.options.judges() {
             self.check_accumulator_type(site, c, (halves, column, columns), d);
             self.issued.accumulators_read(c, halves, column, columns);
-            heard = self.issued.loads((w, c), halves, (column, columns), &self.warps[w].views);
+            let anew;
+            (heard, anew) = self.issued.loads((w, c), halves, (column, columns), &self.warps[w].views);
+            if !anew {
+                self.note_other_accumulator(w, site, (column, columns));
+            }
         }
         let actor = self.queue_actor(w, |warp| &mut warp.loads, ActorKind::TensorLoads);
         let warp = &mut self.warps[w];
