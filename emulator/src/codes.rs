@@ -25,10 +25,13 @@ pub const CODES: &[(&str, &str)] = &[
     ("early-arrival", "a phase of an mbarrier is completed by an arrival that does not wait for the MMA"),
     ("hang", "nothing can go on: a wait is never satisfied"),
     ("instruction-budget", "the run was ended after the allowed number of instructions"),
-    ("instruction-descriptor", "the instruction descriptor of an MMA is not valid (a note if only bit 12 is set)"),
+    (
+        "instruction-descriptor",
+        "the instruction descriptor of an MMA is not valid, or an operand lies along the other side than it says (a note if only bit 12 is set)",
+    ),
     (
         "issued-by-many-lanes",
-        "an instruction that one thread issues was executed by several lanes (a note of a store that is the same for all)",
+        "an instruction that one thread issues was executed by several lanes, or an MMA by several warps (a note of a store that is the same for all)",
     ),
     ("lanes-missing", "lanes of the member mask did not reach a warp-wide instruction"),
     ("launch", "the launch does not fit the kernel or the GPU"),

@@ -32,14 +32,20 @@ impl Cluster<'_> {
         diagnostic.severity = Severity::Finding;
         let begins = |laid: &Laid| {
             let bytes = laid.rows * laid.d.swizzle;
-            format!("{} begins in {} and takes {} rows, {bytes} bytes", laid.which, self.shared_name_exact(laid.d.start), laid.rows)
+            format!(
+                "{} begins in {} and takes {} rows, {bytes} bytes",
+                laid.which,
+                self.shared_name_exact(laid.d.start),
+                laid.rows
+            )
         };
         diagnostic.labels[0].text = format!("{}; {}", begins(&a), begins(&b));
         for laid in wrong.iter().filter(|_| wrong.len() == 1) {
             let line = laid.d.start - laid.d.start % laid.d.swizzle;
             if let Some(tile) = self.ctas[cta].loaded.tile(line) {
                 let row = line.saturating_sub(tile.start) / laid.d.swizzle;
-                let text = format!("{} begins in row {row} of the {} of a box that is loaded here", laid.which, tile.rows);
+                let text =
+                    format!("{} begins in row {row} of the {} of a box that is loaded here", laid.which, tile.rows);
                 diagnostic.labels.push(self.label(tile.site, text));
             }
         }

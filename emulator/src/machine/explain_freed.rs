@@ -25,7 +25,8 @@ impl Cluster<'_> {
         let reads = |w: usize| self.warps[w].loads.is_used();
         let behind = || self.commits.iter().filter(|c| c.queue == mma.actor && c.epoch >= mma.epoch);
         let to_readers = behind().find(|c| passes(c).any(|(w, _)| reads(w)));
-        let commit = to_readers.or_else(|| behind().find(|c| passes(c).next().is_none())).or_else(|| behind().next())?;
+        let commit =
+            to_readers.or_else(|| behind().find(|c| passes(c).next().is_none())).or_else(|| behind().next())?;
         let phase = commit.phase.unwrap_or(self.barriers[commit.barrier as usize].phase);
         let (name, parity) = (self.barrier_name(commit.barrier), phase % 2);
         let told = self.label(commit.site, format!("its commit completes phase {phase} of {name}"));

@@ -34,9 +34,8 @@ impl Cluster<'_> {
 
     /// The copy that makes this write to global memory.
     fn copy_that_writes(&self, stamp: Stamp) -> Option<&Copy> {
-        let is_it = |copy: &&Copy| {
-            (copy.site, copy.writes.actor, copy.writes.epoch) == (stamp.site, stamp.actor, stamp.epoch)
-        };
+        let is_it =
+            |copy: &&Copy| (copy.site, copy.writes.actor, copy.writes.epoch) == (stamp.site, stamp.actor, stamp.epoch);
         self.copies.iter().find(is_it)
     }
 
@@ -52,10 +51,18 @@ impl Cluster<'_> {
         }
         let buffer = &self.global.buffers[buffer];
         let place = |runs: &super::memory::Runs| {
-            let rows = if runs.count > 1 { format!("{} rows of {} bytes", runs.count, runs.bytes) } else { format!("{} bytes", runs.bytes) };
+            let rows = if runs.count > 1 {
+                format!("{} rows of {} bytes", runs.count, runs.bytes)
+            } else {
+                format!("{} bytes", runs.bytes)
+            };
             format!("{rows} from {} on", buffer.describe_element(runs.first))
         };
-        let text = format!("of two copies of the thread, one writes {}, the next {}: they overlap", place(&one), place(&other));
+        let text = format!(
+            "of two copies of the thread, one writes {}, the next {}: they overlap",
+            place(&one),
+            place(&other)
+        );
         Some(Cure {
             labels: vec![self.label(second.site, text)],
             ..Cure::new(
@@ -105,7 +112,8 @@ impl Cluster<'_> {
         };
         let copied = |at: u32| {
             let stores = self.copies.iter().filter(|copy| !matches!(copy.kind, TmaKind::Load | TmaKind::Prefetch));
-            stores.flat_map(|copy| copy.shared.iter().map(move |from| (from, copy.extent)))
+            stores
+                .flat_map(|copy| copy.shared.iter().map(move |from| (from, copy.extent)))
                 .any(|(from, extent)| from.cta == cta && (from.offset..from.offset + extent).contains(&at))
         };
         let mut begin = 0;

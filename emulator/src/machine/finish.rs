@@ -26,8 +26,13 @@ impl Cluster<'_> {
                 count: 1, confirmed: None,
             };
             if let Some(freed) = self.freed_by_the_peer(c, allocation) {
-                diagnostic.title = format!("{} columns of tensor memory ({name}) of CTA {c} are never freed, and those of its pair's other CTA are", allocation.columns);
-                diagnostic.labels.push(self.label(freed, format!("CTA {} frees its columns here, and CTA {c} does not", c ^ 1)));
+                diagnostic.title = format!(
+                    "{} columns of tensor memory ({name}) of CTA {c} are never freed, and those of its pair's other CTA are",
+                    allocation.columns
+                );
+                diagnostic
+                    .labels
+                    .push(self.label(freed, format!("CTA {} frees its columns here, and CTA {c} does not", c ^ 1)));
                 diagnostic.rule = "With cta_group::2, one warp of each CTA of the pair executes tcgen05.alloc, and one warp of each tcgen05.dealloc (PTX ISA \
                                    9.7.16.7.1): a later CTA on this SM would wait for the columns in its own tcgen05.alloc."
                     .into();

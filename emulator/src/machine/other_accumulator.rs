@@ -63,9 +63,10 @@ impl Cluster<'_> {
         let commit = &self.commits[n];
         // What it covers that no commit before has told of, to those who wait where this warp does.
         let to_readers = |barrier: u32| passed.iter().any(|passed| passed.barrier == barrier);
-        let before = self.commits[last..n].iter().rev().find(|before| {
-            before.queue == commit.queue && (before.site == commit.site || to_readers(before.barrier))
-        });
+        let before = self.commits[last..n]
+            .iter()
+            .rev()
+            .find(|before| before.queue == commit.queue && (before.site == commit.site || to_readers(before.barrier)));
         let before = before.map_or(0, |before| before.epoch);
         let told: Vec<_> = commit.sums.iter().filter(|sum| sum.epoch > before).collect();
         let read = |sum: &Sum| {
@@ -97,11 +98,16 @@ impl Cluster<'_> {
         let draft = Draft::of(race, Some(name));
         let draft = draft(
             "mma-not-awaited",
-            format!("{who} reads {{}} behind a wait for {barrier}, which tells of another accumulator: of that in {product}"),
+            format!(
+                "{who} reads {{}} behind a wait for {barrier}, which tells of another accumulator: of that in {product}"
+            ),
             vec![
                 self.label(load.site, format!("{who} reads it here")),
                 self.label(other.wait, format!("this wait passed on phase {} of {barrier}", other.phase)),
-                self.label(other.commit, format!("this commit completes it, behind the MMAs of the product in {product}")),
+                self.label(
+                    other.commit,
+                    format!("this commit completes it, behind the MMAs of the product in {product}"),
+                ),
                 self.label(mma.site, "this MMA writes what is read, and nothing orders the two"),
             ],
             "A tcgen05.commit tells who waits for its mbarrier that the MMAs which its thread has issued before are complete, and of no others (PTX ISA \

@@ -86,7 +86,12 @@ fn another_accumulator_is_read_than_was_waited_for() {
 #[test]
 fn columns_are_freed_before_a_phase_that_nobody_waits_for() {
     let fewer = "OUT:\n    add.u32 %r90, %r10, 1;\n    setp.ge.u32 %p3, %r90, %r5;";
-    let says = ["nobody has waited for phase 1", "its commit completes phase 1", "passed on phase 0", "as often as it is committed to"];
+    let says = [
+        "nobody has waited for phase 1",
+        "its commit completes phase 1",
+        "passed on phase 0",
+        "as often as it is committed to",
+    ];
     one(Ring, &[("OUT:\n    setp.ge.u32 %p3, %r10, %r5;", fewer)], "tensor-freed-in-use", "tcgen05.dealloc", &says);
 }
 
@@ -97,7 +102,8 @@ fn columns_are_freed_by_a_warp_that_is_not_told() {
         ("    tcgen05.fence::after_thread_sync;\n", "    bra FREED;\n"),
         ("    @%p0 bra FREED;\n", "FREE:\n"),
     ];
-    let says = ["warp 0 has not waited for `mma_done`", "waits for that phase here, and warp 0 is not told", "parity 0"];
+    let says =
+        ["warp 0 has not waited for `mma_done`", "waits for that phase here, and warp 0 is not told", "parity 0"];
     one(OneTile, &edits, "tensor-freed-in-use", "tcgen05.dealloc", &says);
 }
 
