@@ -8,6 +8,7 @@ use super::boxes::Laid;
 use super::cluster::Cluster;
 use super::depths::{Piece, Slice};
 use super::resolve::Target;
+use super::tensor::SharedDescriptor;
 use crate::order::GRANULE;
 use crate::program::op::Reg;
 use rustc_hash::FxHashMap;
@@ -75,6 +76,14 @@ impl Cluster<'_> {
         (here == there && telling).then_some((buffer, offset))
     }
 
+    /// Bytes from one row of a buffer to the next, which came to the rows of an operand, K-major, from here on: as the launch says, or as the first two
+    /// lie there.
+    pub fn row_pitch(&self, cta: usize, d: &SharedDescriptor, (buffer, first): Place) -> Option<u64> {
+        let second = || self.source(cta, d.chunk(1, 0, false)).filter(|second| second.0 == buffer);
+        let said = self.launch.buffers[buffer].row_bytes.map(u64::from);
+        said.or_else(|| second()?.1.checked_sub(first)).filter(|pitch| *pitch > 0)
+    }
+
     /// The depths of an operand that threads copied, if a row of it begins with a chunk of a row of the buffer. A buffer without rows has no depths,
     /// nor have elements of another width than those that the MMA takes them for.
     pub fn slice_copied(&self, cta: usize, laid: &Laid) -> Option<Slice> {
@@ -127,6 +136,10 @@ impl Cluster<'_> {
     pub fn check_sources(&mut self, cta: usize, laid: Laid) {
         let Laid { which, d, rows, mn_major, .. } = laid;
         let lines = if mn_major { d.elements.depth() } else { rows };
+        let known = if mn_major { None } else { self.source(cta, d.chunk(0, 0, false)) };
+        if known.is_some_and(|(buffer, _)| self.launch.buffers[buffer].row_bytes.is_none()) {
+            return self.check_stored(cta, &laid);
+        }
         let span = if d.swizzle == 0 { 128 } else { u64::from(d.swizzle) };
         let mut first = None;
         for line in 0..lines {

@@ -52,9 +52,7 @@ impl Cluster<'_> {
         }
         let source = |row: u32| self.source(cta, d.chunk(row, 0, false));
         let (first, last) = (source(0)?, source(rows - 1)?);
-        // Where the launch does not say how long the rows are, the first two do.
-        let step = || source(1).filter(|second| second.0 == first.0)?.1.checked_sub(first.1);
-        let width = self.launch.buffers[first.0].row_bytes.map(u64::from).or_else(step)?;
+        let width = self.row_pitch(cta, &d, first)?;
         let follows = |row: u32, at: (usize, u64)| at == (first.0, first.1 + u64::from(row) * width);
         let whole = follows(rows - 1, last);
         if !whole {

@@ -63,6 +63,24 @@ fn an_address_is_not_shifted_and_nobody_knows_the_rows() {
     one_of(&report, "matrix-descriptor", "tcgen05.mma", &["holds an address as it is", "right by 4"]);
 }
 
+/// Threads stored a tile by another swizzle than its descriptor has, and made more rows than an MMA takes: also where the launch does not say how long the
+/// rows of their buffers are.
+#[test]
+fn what_threads_stored_is_known_without_the_length_of_rows() {
+    const A: &str = "or.b64 %rd3, %rd3, 0x4000404000000000;";
+    for (edit, promised) in
+        [("0x0000404000000000", "promises none"), ("0x8000404000000000", "promises the 64-byte swizzle")]
+    {
+        let edit = format!("or.b64 %rd3, %rd3, {edit};");
+        let report = run(OneTile, &[(A, &edit)], without_rows, 400_000);
+        let says = ["A was stored with the 128-byte swizzle", promised, "Set bits 61 to 63 of the descriptor to 2"];
+        one_of(&report, "swizzle-mismatch", "tcgen05.mma", &says);
+    }
+    let narrow = run(OneTile, &[("0x08200010", "0x08100010")], without_rows, 400_000);
+    one_of(&narrow, "undefined-value-stored", "tcgen05.ld", &["this MMA has N = 64", "its N is 64"]);
+    assert!(run(OneTile, &[], without_rows, 400_000).is_clean());
+}
+
 /// The stride is right, and the operand begins 16 bytes too far.
 #[test]
 fn an_operand_begins_in_the_middle_of_its_part_of_a_row() {
