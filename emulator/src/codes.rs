@@ -26,10 +26,13 @@ pub const CODES: &[(&str, &str)] = &[
     ("hang", "nothing can go on: a wait is never satisfied"),
     ("input-not-loaded", "a part of a tensor from which a launch loads boxes, that no box has (a note)"),
     ("instruction-budget", "the run was ended after the allowed number of instructions"),
-    ("instruction-descriptor", "the instruction descriptor of an MMA is not valid (a note if only bit 12 is set)"),
+    (
+        "instruction-descriptor",
+        "the instruction descriptor of an MMA is not valid, or an operand lies along the other side than it says (a note if only bit 12 is set)",
+    ),
     (
         "issued-by-many-lanes",
-        "an instruction that one thread issues was executed by several lanes (a note of a store that is the same for all)",
+        "an instruction that one thread issues was executed by several lanes, or an MMA by several warps (a note of a store that is the same for all)",
     ),
     ("lanes-missing", "lanes of the member mask did not reach a warp-wide instruction"),
     ("launch", "the launch does not fit the kernel or the GPU"),

@@ -37,6 +37,8 @@ mod missed;
 mod newcomers;
 #[path = "bugs/own.rs"]
 mod own;
+#[path = "bugs/places.rs"]
+mod places;
 #[path = "bugs/reviewed.rs"]
 mod reviewed;
 #[path = "bugs/rows_01_10.rs"]

@@ -125,10 +125,7 @@ const KNOWN: &[&str] = &[
 
 /// Findings that are right, of kernels that run all the same: README.md says why.
 const RIGHT: &[(&str, &str)] = &[
-    // One for each block of factors.
-    ("cute_dsl_pair_m128", "operand-not-ready"),
-    ("cute_dsl_pair_m128", "operand-not-ready"),
-    ("cute_dsl_pair_m128", "operand-not-ready"),
+    // Of each block of factors, told together.
     ("cute_dsl_pair_m128", "operand-not-ready"),
     ("cute_dsl_pair_m128", "phase-overtaken"),
     ("deep_gemm_bf16", "race-shared"),

@@ -61,7 +61,8 @@ fn slices_of_b_that_run_ahead_of_those_of_a() {
 fn an_operand_that_is_read_across() {
     // Bit 15: A is MN-major. Its depths are rows of the box then.
     let text = edited(pair::TEXT, "0x10400010", "0x10408010");
-    found(&text, &pair::launch(256, 192), "depth-mismatch", &["Check bits 15 and 16 of the instruction descriptor"]);
+    let parts = ["the MMA reads A as a tile whose rows go along M", "Set bit 15 of the instruction descriptor to 0"];
+    found(&text, &pair::launch(256, 192), "instruction-descriptor", &parts);
 }
 
 #[test]
@@ -78,7 +79,7 @@ fn a_box_that_begins_eight_depths_later() {
 #[test]
 fn operands_of_two_types() {
     let text = edited(pair::TEXT, "0x10400010", "0x10400090");
-    let parts = ["an MMA takes A for BF16 and B for FP16, which were both loaded as FP16"];
+    let parts = ["an MMA takes A for BF16 and B for FP16, which are both FP16"];
     found(&text, &pair::launch(256, 128), "type-mismatch", &parts);
     // The type of a tensor map is that of its padding: 16 bits are copied as they are.
     silent(&edited(pair::TEXT, "0x10400010", "0x10400490"), &pair::launch(256, 128));

@@ -64,7 +64,7 @@ type Element = (u32, u32);
 const RULE: &str = "The stride offset of a matrix descriptor leads from eight rows of an operand to the next eight, the leading offset \
                     to its next part beside them (PTX ISA 9.7.16.4.1, matrix descriptor; 9.7.16.3.3, canonical layouts).";
 
-const START_RULE: &str = "A matrix descriptor says where the first row of an operand begins, and as many rows as the MMA has are read from there on \
+pub const START_RULE: &str = "A matrix descriptor says where the first row of an operand begins, and as many rows as the MMA has are read from there on \
                           (PTX ISA 9.7.16.4.1, matrix descriptor; 9.7.16.4.2, instruction descriptor).";
 
 impl Laid {
@@ -112,6 +112,11 @@ impl Laid {
     fn is_striped(&self) -> bool {
         let (column, stripes) = (self.d.start % self.d.swizzle.max(1), self.rows.div_ceil(8));
         !self.mn_major && self.d.stride > 0 && column + (stripes - 1) * self.d.stride < self.d.swizzle
+    }
+
+    /// Whether its rows, K-major, lie one behind the other in a swizzled tile.
+    pub fn goes_straight_on(&self) -> bool {
+        !self.mn_major && self.d.swizzle != 0 && !self.leaps()
     }
 
     /// Whether its second eight rows do not follow the first eight in a swizzled tile.
@@ -245,6 +250,10 @@ impl Cluster<'_> {
         };
         let repeats = laid.row_stride() == 0 && loaded <= 8;
         let windows = !same_part && d.leading.is_multiple_of(laid.row_bytes());
+        if (!windows || d.leading == 0) && self.is_turned(cta, &laid) {
+            let turned = self.read_turned(&laid);
+            return self.findings.add(turned);
+        }
         diagnostic.severity = if repeats || windows { Severity::Note } else { Severity::Finding };
         diagnostic.labels[0].text = format!(
             "{which} takes {} elements from {} and from {} on out of the same 16 bytes (stride offset {} bytes, leading offset {} bytes)",
@@ -260,6 +269,10 @@ impl Cluster<'_> {
     /// The rows of an operand are no neighbours in their tile: if a box was loaded there, are they those of the box?
     fn check_rows(&mut self, cta: usize, laid: Laid) {
         let Laid { which, d, mn_major, site, .. } = laid;
+        if laid.runs_over() && self.is_turned(cta, &laid) {
+            let turned = self.read_turned(&laid);
+            return self.findings.add(turned);
+        }
         let w = d.swizzle;
         let (column, next) = (d.start % w, d.start.wrapping_add(if laid.runs_over() { w } else { d.stride }));
         let loaded = &self.ctas[cta].loaded;
@@ -289,10 +302,16 @@ impl Cluster<'_> {
             site,
             format!("the MMA's operand {which} does not lie in {} as the box that was loaded there", self.shared_name(d.start)),
             RULE,
-            format!(
-                "For a box of rows of {w} bytes, set the stride offset (bits 32 to 45) to {} bytes and begin within a row.",
-                eight * w
-            ),
+            match laid.runs_over() && d.stride == eight * w {
+                true => format!(
+                    "Let {which} begin where its part of a row is whole in the box's row of {w} bytes: check the start address of its descriptor (bits 0 to \
+                     13: the address divided by 16), and by how much it goes on along K."
+                ),
+                false => format!(
+                    "For a box of rows of {w} bytes, set the stride offset (bits 32 to 45) to {} bytes and begin within a row.",
+                    eight * w
+                ),
+            },
         );
         diagnostic.severity = severity;
         diagnostic.labels[0].text = format!("{which} {what} (stride offset {} bytes)", d.stride);

@@ -185,6 +185,10 @@ pub struct Cluster<'a> {
     pub starts: Vec<super::unshifted::Starts>,
     /// Operands of another stage than the one that was waited for.
     pub other_stages: Vec<super::stage::OtherStage>,
+    /// Stores of boxes that were loaded for MMAs.
+    pub boxes_stored: Vec<super::explain_stores::BoxStored>,
+    /// Loads of tensor memory from other accumulators than those that were waited for.
+    pub other_accumulators: Vec<super::other_accumulator::OtherAccumulator>,
     pub rewrites: super::rewrites::Rewrites,
     /// Phases that may be overtaken.
     pub untold: Vec<super::overtaken::Untold>,

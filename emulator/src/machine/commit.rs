@@ -65,6 +65,7 @@ impl Cluster<'_> {
                         issued: now,
                         order: order.clone(),
                         arrival,
+                        sums: self.issued.sums_of(actor),
                     });
                     self.push_event(time, Pending::CommitArrive(self.commits.len() - 1));
                 }

@@ -111,6 +111,8 @@ impl<'a> Cluster<'a> {
             overruns: vec![],
             starts: vec![],
             other_stages: vec![],
+            boxes_stored: vec![],
+            other_accumulators: vec![],
             rewrites: Default::default(),
             untold: Vec::new(),
             wanted_columns: None,

@@ -208,7 +208,7 @@ impl Cluster<'_> {
     pub fn check_depths(&mut self, mma: Multiplied) {
         let Multiplied { cta, accumulator, adds, operands: [a, b], formats } = mma;
         let site = a.site;
-        self.check_apart([a, b]);
+        self.check_apart(cta, [a, b]);
         let (of_a, of_b) = match (self.slice_or_copy(cta, &a), self.slice_or_copy(cta, &b)) {
             (Ok(of_a), Ok(of_b)) => (of_a, of_b),
             (of_a, of_b) => {
@@ -366,12 +366,16 @@ impl Cluster<'_> {
     }
 
     /// A and B lie in bytes of their own, or one of them is a part of the other.
-    fn check_apart(&mut self, [a, b]: [Laid; 2]) {
+    fn check_apart(&mut self, cta: usize, [a, b]: [Laid; 2]) {
         let of = |laid: &Laid| footprint(&laid.d, laid.rows, laid.mn_major);
         let ((first, low), (second, high)) = (of(&a), of(&b));
         let Some(at) = cross([(&first, low), (&second, high)]) else { return };
         let name = |d: &SharedDescriptor| self.shared_name(d.start);
         let title = format!("an MMA takes bytes of {} both for A and for B", self.shared_name(at));
+        if a.goes_straight_on() && b.goes_straight_on() {
+            let told = self.begins_in_the_others_tile(cta, [a, b], title);
+            return self.findings.add(told);
+        }
         let text = format!(
             "A begins in {} (stride offset {} bytes), B in {} (stride offset {} bytes)",
             name(&a.d),

@@ -96,3 +96,42 @@ pub fn join_directions(drafts: &mut Vec<Draft>) {
         }
     }
 }
+
+/// Several statements do the same against the rules with the same others, and the same would put all of them in order: one thing is told, which names
+/// all of them.
+pub fn join_alike(drafts: &mut Vec<Draft>) {
+    fn others(d: &Draft) -> Vec<(Option<&str>, u32)> {
+        let mut lines: Vec<_> = d.labels.iter().skip(1).map(|label| label.place.shown()).collect();
+        lines.sort_unstable();
+        lines.dedup();
+        lines
+    }
+    let alike = |a: &Draft, b: &Draft| {
+        (a.code, a.severity, a.rule, &a.help) == (b.code, b.severity, b.rule, &b.help)
+            && a.labels.len() > 1
+            && b.labels.len() > 1
+            && others(a) == others(b)
+    };
+    // What joins one is compared with nothing else.
+    let mut more: Vec<(usize, Label)> = vec![];
+    let mut n = 0;
+    while n < drafts.len() {
+        let Some(known) = drafts[..n].iter().position(|known| alike(known, &drafts[n])) else {
+            n += 1;
+            continue;
+        };
+        let (at, other) = (known, drafts.remove(n));
+        let known = &mut drafts[at];
+        known.count += other.count;
+        known.early |= other.early;
+        for name in other.names {
+            if !known.names.contains(&name) {
+                known.names.push(name);
+            }
+        }
+        more.extend(other.labels.into_iter().take(1).map(|label| (at, label)));
+    }
+    for (at, label) in more {
+        join_labels(&mut drafts[at].labels, vec![label]);
+    }
+}

@@ -4,7 +4,7 @@
 //! the barrier that the commit arrives at: that tells a missing wait from a wrong phase.
 
 use super::cluster::Cluster;
-use super::drafts::{Draft, Drafts, join_directions};
+use super::drafts::{Draft, Drafts, join_alike, join_directions};
 use super::names::{Name, listed};
 use super::state::{ActorKind, Race, RaceMemory};
 use crate::diagnostic::{Diagnostic, Severity};
@@ -36,9 +36,19 @@ impl Cluster<'_> {
         let (certain, doubtful): (Vec<Race>, Vec<Race>) =
             std::mem::take(&mut self.races).into_iter().partition(|race| !race.frees);
         // What an instruction that many lanes issued leads to needs no explanation of its own.
-        let repeated: Vec<u32> = self.warps.iter().flat_map(|w| w.multi_lane_sites.iter().copied()).collect();
+        let mut repeated: Vec<u32> = self.warps.iter().flat_map(|w| w.multi_lane_sites.iter().copied()).collect();
+        if repeated.is_empty() {
+            repeated = self.tell_mmas_of_several_warps(&certain);
+        }
         let consequence =
             |race: &Race| repeated.contains(&race.conflict.first.site) || repeated.contains(&race.second.site);
+        // Nor does it where accumulators overlap: who reads the one races with the MMAs of the other.
+        let astray = |race: &Race| {
+            let of_mma = |stamp: Stamp| self.issued.astray.contains(&stamp.site);
+            matches!(race.memory, RaceMemory::Tensor(_)) && (of_mma(race.conflict.first) || of_mma(race.second))
+        };
+        let (certain, astray): (Vec<Race>, Vec<Race>) = certain.into_iter().partition(|race| !astray(race));
+        let early = !astray.is_empty();
         for race in certain.iter().filter(|race| !consequence(race)) {
             let draft = self.explain(race);
             self.findings.overflow_first |= draft.code == "operand-not-ready" && self.overflows_otherwise(race.second);
@@ -50,13 +60,14 @@ impl Cluster<'_> {
             // Nor where it is said of the same store that nothing waits for it.
             let unwaited =
                 |d: &Draft| d.rule == super::explain_tensor::STORE_RULE && d.labels.iter().any(|l| l.place == site);
-            if !drafts.list.iter().any(|d| d.early || unwaited(d)) && !self.findings.mentions(&site) {
+            if !early && !drafts.list.iter().any(|d| d.early || unwaited(d)) && !self.findings.mentions(&site) {
                 drafts.add(self.explain(race));
             }
         }
         let mut drafts = drafts.list;
         join_directions(&mut drafts);
-        let early = drafts.iter().any(|d| d.early);
+        join_alike(&mut drafts);
+        let early = early || drafts.iter().any(|d| d.early);
         for draft in drafts {
             let names = listed(&draft.names);
             self.findings.add(Diagnostic {

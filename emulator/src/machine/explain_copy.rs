@@ -90,10 +90,16 @@ impl Cluster<'_> {
         }
         if first.actor == second.actor && first.cluster == second.cluster {
             match self.kind(first) {
+                Some(BulkWrites { .. }) if self.cure_of_stores_that_overlap(race).is_some() => {
+                    return self.cure_of_stores_that_overlap(race);
+                }
                 Some(BulkWrites { .. }) => return cure(QUEUE_RULE, "Between the two, let the thread execute cp.async.bulk.commit_group and cp.async.bulk.wait_group 0 (without .read), or give each a destination of its own.".into()),
                 Some(AsyncCopies(_)) => return cure(QUEUE_RULE, "Between the two, let the thread execute cp.async.commit_group and cp.async.wait_group 0, or give each a destination of its own.".into()),
                 _ => {}
             }
+        }
+        if let Some(cure) = self.cure_of_a_wrong_source(race) {
+            return Some(cure);
         }
         let then = |issuer: u32, other: Stamp| match self.kind(other) {
             Some(ActorKind::Warp(w)) if w == issuer => String::new(),

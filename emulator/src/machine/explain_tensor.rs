@@ -174,6 +174,16 @@ impl Cluster<'_> {
                     help,
                 );
             }
+            if let Some(it) = is_mma(first).then(|| self.freed_before_its_phase(first, second)).flatten() {
+                let own = [self.label(second.site, "freed here"), self.label(first.site, "used here")];
+                return draft(
+                    "tensor-freed-in-use",
+                    format!("{{}} is freed while {what}: {}", it.why),
+                    own.into_iter().chain(it.labels).collect(),
+                    FREE_RULE,
+                    it.help,
+                );
+            }
             return draft(
                 "tensor-freed-in-use",
                 format!("{{}} is freed while {what}"),
@@ -198,6 +208,14 @@ impl Cluster<'_> {
                 STORE_RULE,
                 self.wait_between(race, "st", "the store and the barrier or arrival that tells others of it"),
             );
+        }
+        let of_a_load = match (is_mma(first), is_mma(second)) {
+            (true, false) if is_load(second) => Some((first, second)),
+            (false, true) if is_load(first) => Some((second, first)),
+            _ => None,
+        };
+        if let Some(told) = of_a_load.and_then(|(mma, load)| self.explain_other_accumulator(race, mma, load, &name)) {
+            return told;
         }
         let pair = match (is_mma(first), is_mma(second)) {
             // It reads the product that it has waited for, when another one is begun.

@@ -2,15 +2,17 @@
 
 use super::cluster::Cluster;
 use super::state::Cta;
+use super::tensor::Allocation;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::report::{CtaState, Memory};
 
 impl Cluster<'_> {
     /// After the last warp has ended and the engines have drained.
     pub fn finish(&mut self) {
-        for allocation in self.ctas.iter().flat_map(|cta| cta.tensor.held()).collect::<Vec<_>>() {
+        let held = |c: usize| self.ctas[c].tensor.held().into_iter().map(move |allocation| (c, allocation));
+        for (c, allocation) in (0..self.ctas.len()).flat_map(held).collect::<Vec<_>>() {
             let name = self.tensor_name(allocation.column);
-            let diagnostic = Diagnostic {
+            let mut diagnostic = Diagnostic {
                 code: "tensor-memory-leak",
                 severity: Severity::Finding,
                 title: format!("{} columns of tensor memory ({name}) are never freed", allocation.columns),
@@ -23,11 +25,31 @@ impl Cluster<'_> {
                     .into(),
                 count: 1, confirmed: None,
             };
+            if let Some(freed) = self.freed_by_the_peer(c, allocation) {
+                diagnostic.title = format!(
+                    "{} columns of tensor memory ({name}) of CTA {c} are never freed, and those of its pair's other CTA are",
+                    allocation.columns
+                );
+                diagnostic
+                    .labels
+                    .push(self.label(freed, format!("CTA {} frees its columns here, and CTA {c} does not", c ^ 1)));
+                diagnostic.rule = "With cta_group::2, one warp of each CTA of the pair executes tcgen05.alloc, and one warp of each tcgen05.dealloc (PTX ISA \
+                                   9.7.16.7.1): a later CTA on this SM would wait for the columns in its own tcgen05.alloc."
+                    .into();
+                diagnostic.help = "Let one warp of both CTAs of the pair execute the tcgen05.dealloc.".into();
+            }
             self.findings.add(diagnostic);
         }
         self.registers_of_warpgroups();
         self.slices_never_read();
         self.never_written();
+    }
+
+    /// Columns that a CTA holds were allocated together with the other CTA of its pair, which has freed its own: where.
+    fn freed_by_the_peer(&self, c: usize, allocation: Allocation) -> Option<u32> {
+        let of_a_pair = self.ctas[c].allocated_with_peer.iter().any(|pair| pair.allocation == allocation);
+        let peer = self.ctas.get(c ^ 1).filter(|_| of_a_pair)?;
+        peer.tensor.freed(allocation.column)
     }
 
     /// The CTAs as they left their memories.

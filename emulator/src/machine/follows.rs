@@ -96,7 +96,7 @@ pub const FOLLOWS: &[Follows] = &[
     // Of what is read with another swizzle than it was stored with, nobody asks which bytes elements share.
     Follows(&["operand-overlap"], &["swizzle-mismatch"], is_a_note_of_the_same_mma, Then::Dropped),
     // An operand that is read at a wrong address is anything but what was loaded.
-    Follows(READ_ELSEWHERE, &["matrix-descriptor"], is_of_the_same_mma, Then::Dropped),
+    Follows(READ_ELSEWHERE, &["matrix-descriptor", "instruction-descriptor"], is_of_the_same_mma, Then::Dropped),
     // Who reads too early, or another phase, has not read what he should have.
     Follows(&["product-overwritten"], LEAVES_UNREAD, anywhere, Then::Dropped),
     Follows(&["product-overwritten"], &[], shares_a_line, Then::Dropped),
@@ -128,7 +128,12 @@ pub const FOLLOWS: &[Follows] = &[
     // Who does not wait at the cluster's barrier does not know what was done before it.
     Follows(&["mbarrier-init-unordered"], &["cluster-barrier"], anywhere, Then::Behind),
     // Who reads a product in another phase hands its columns back too early.
-    Follows(&["accumulator-overwritten"], &["wrong-phase"], shares_a_line, Then::Dropped),
+    Follows(&["accumulator-overwritten"], &["wrong-phase", "early-arrival"], shares_a_line, Then::Dropped),
+    // What several lanes or warps issue is done again by each of them.
+    Follows(&["product-added-twice"], &["issued-by-many-lanes"], is_of_the_same_mma, Then::Dropped),
+    // Of an operand that does not lie as its box, the depths and the bytes beyond are others.
+    Follows(&["depth-mismatch"], &["box-mismatch"], is_of_the_same_mma, Then::Dropped),
+    Follows(&["operand-not-ready"], &["box-mismatch"], is_of_the_same_mma, Then::Behind),
     // Who begins an accumulator that nobody has handed back goes through phases that nobody has seen.
     Follows(&["phase-overtaken"], &["accumulator-overwritten"], names_such_a_wait, Then::Dropped),
     // Who takes one phase for the next goes on too early, and says so to others too early, or too often.

@@ -1,12 +1,14 @@
 //! MMAs that were issued, complete or not: what a later one, or a load, has to do with the ones before.
 
 use super::instruction_descriptor::Accumulator;
+use super::other_accumulator::Sum;
 use super::state::Heard;
 use super::tensor::{Halves, Layout, SharedDescriptor};
-use crate::order::{Stamp, Views};
+use crate::order::{ActorId, Stamp, Views};
 use crate::program::kind::Kind;
 use rustc_hash::FxHashMap;
-use std::collections::VecDeque;
+use smallvec::SmallVec;
+use std::collections::{BTreeSet, VecDeque};
 
 /// So many of the MMAs before one are looked at for the reason why it adds to nothing.
 const RECENT: usize = 64;
@@ -26,7 +28,19 @@ pub struct Issued {
     pub taken_for_fp32: FxHashMap<(u32, Option<u16>), Option<u32>>,
     /// The last MMA that a warp knew of when it loaded these columns last: warp, first column, columns.
     loads: FxHashMap<(usize, u32, u32), Option<Stamp>>,
+    /// The accumulators of each thread.
+    sums: FxHashMap<ActorId, Sums>,
+    /// Accumulators that overlap, of which that is told: first column, M and N of two, and the statement at which it is.
+    pub overlapping: Vec<([(u32, u32, u32); 2], u32)>,
+    /// The statements of their MMAs.
+    pub astray: BTreeSet<u32>,
 }
+
+/// The accumulators of a thread.
+pub type Sums = SmallVec<[Sum; 2]>;
+
+/// So many accumulators of a thread are remembered: those that it has used last.
+const MOST_SUMS: usize = 8;
 
 /// An MMA that was issued.
 #[derive(Debug, Clone, Copy)]
@@ -45,6 +59,8 @@ pub struct Recent {
     pub operands: (u32, u32),
     /// B, and whether its columns lie side by side.
     pub b: (SharedDescriptor, bool),
+    /// What tells what lies there from what lay there before.
+    pub versions: [u32; 2],
     /// It adds to what was there.
     pub adds: bool,
     /// Somebody has read the accumulator since.
@@ -71,12 +87,38 @@ impl Recent {
 
 impl Issued {
     pub fn add(&mut self, mma: Recent) {
+        let sums = self.sums.entry(mma.stamp.actor).or_default();
+        let new = Sum { column: mma.d.0, columns: mma.columns, epoch: mma.stamp.epoch };
+        match sums.iter_mut().find(|sum| (sum.column, sum.columns) == (new.column, new.columns)) {
+            Some(sum) => *sum = new,
+            None => sums.push(new),
+        }
+        if sums.len() > MOST_SUMS {
+            sums.remove(0);
+        }
         if self.recent.len() == RECENT {
             self.recent.pop_front();
         }
         self.recent.push_back(mma);
         self.sites.insert(mma.warp, mma.stamp.site);
         self.last = Some(mma.stamp.site);
+    }
+
+    /// The accumulators of the thread whose MMAs are these.
+    pub fn sums_of(&self, actor: ActorId) -> Sums {
+        self.sums.get(&actor).cloned().unwrap_or_default()
+    }
+
+    /// Whether a warp has loaded some of these columns when it knew of such an MMA.
+    pub fn has_loaded(&self, warp: usize, (column, columns): (u32, u32), of: impl Fn(Stamp) -> bool) -> bool {
+        self.loads.iter().any(|(&(w, first, count), &known)| {
+            w == warp && first < column + columns && column < first + count && known.is_some_and(&of)
+        })
+    }
+
+    /// The last ones of a warp.
+    pub fn of_warp(&self, warp: usize) -> impl Iterator<Item = &Recent> {
+        self.recent.iter().filter(move |mma| mma.warp == warp)
     }
 
     /// The statements of a warp's last MMAs, the last one first.
@@ -121,14 +163,14 @@ impl Issued {
         self.recent.iter_mut().filter(|m| m.lies_in(cta, halves, column, columns)).for_each(|m| m.read = true);
     }
 
-    /// A warp of a CTA that knows this much loads these columns: what it knows of their product.
+    /// A warp of a CTA that knows this much loads these columns: what it knows of their product, and whether it knows of one that it has not loaded.
     pub fn loads(
         &mut self,
         (warp, cta): (usize, usize),
         halves: Halves,
         (column, columns): (u32, u32),
         views: &Views,
-    ) -> Heard {
+    ) -> (Heard, bool) {
         let (mut known, mut next): (Option<&Recent>, Option<&Recent>) = (None, None);
         for mma in self.recent.iter().filter(|m| m.lies_in(cta, halves, column, columns)) {
             if views.heard(mma.stamp.actor) >= mma.stamp.epoch {
@@ -139,7 +181,7 @@ impl Issued {
         }
         let stamp = known.map(|m| m.stamp);
         let before = self.loads.insert((warp, column, columns), stamp).flatten();
-        match known.zip(next) {
+        let heard = match known.zip(next) {
             Some(_) if stamp == before => Heard::Nothing,
             // Of what stands beside the product that it knows it has heard nothing.
             Some((known, next)) if !known.overlaps(next.d.0, next.columns) || !known.shares(next.layout.halves()) => {
@@ -148,7 +190,8 @@ impl Issued {
             Some((_, next)) if next.adds => Heard::Part,
             Some(_) => Heard::Whole,
             None => Heard::Nothing,
-        }
+        };
+        (heard, stamp.is_some() && stamp != before)
     }
 
     /// Whether a recent one of the same warp wrote some of these columns.

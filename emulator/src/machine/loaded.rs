@@ -228,6 +228,9 @@ impl Cluster<'_> {
         if !self.options.judges() {
             return;
         }
+        if !load {
+            self.note_box_stored(cta, site, start, bytes);
+        }
         if !load && tensor {
             let (block, last) = (u64::from(start) / BLOCK, u64::from(start + bytes).div_ceil(BLOCK));
             let all = Run { block, blocks: last - block, granules: u64::MAX };

@@ -263,6 +263,9 @@ impl Cluster<'_> {
         });
         let (early, late) = (self.perturbed(3), self.perturbed(3));
         let late = late || self.issued.has_copies() && matches!(a, Source::Tensor(_));
+        let version = |start: u32| self.ctas[group[0]].loaded.version(start);
+        let of_a = if let Source::Shared(a) = a { version(a.start) } else { 0 };
+        let versions = [of_a, version(b.start)];
         let recent = Recent {
             warp: w,
             ctas: (group[0], group.len()),
@@ -279,6 +282,7 @@ impl Cluster<'_> {
                 b.start,
             ),
             b: (b, i.b_mn_major),
+            versions,
             adds: inputs.accumulate,
             read: false,
             stamp,

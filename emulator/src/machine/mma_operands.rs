@@ -210,7 +210,7 @@ impl Cluster<'_> {
         if low < RESERVED_SHARED || high > end {
             let help = match self.is_unshifted(cta, laid) {
                 true => unshifted::HELP,
-                false => "Check start address (in units of 16 bytes), leading and stride offset.",
+                false => "Check start address (bits 0 to 13: the address divided by 16), leading and stride offset.",
             };
             return Err(Some(Box::new(self.problem(
                 "out-of-bounds",

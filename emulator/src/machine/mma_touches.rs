@@ -16,6 +16,17 @@ impl Cluster<'_> {
         if old.stamp.epoch <= self.warps[new.warp].views.heard(old.stamp.actor) {
             return;
         }
+        if old.d != new.d {
+            self.issued.astray.extend([old.stamp.site, new.stamp.site]);
+        }
+        // Of two accumulators it is told once, whichever MMAs of theirs meet.
+        let both = [old.d.min(new.d), old.d.max(new.d)];
+        let known = self.issued.overlapping.iter().find(|(known, _)| *known == both);
+        if let Some(&(_, site)) = known.filter(|_| old.d != new.d) {
+            let place = self.place(site);
+            return self.findings.amend("race-tensor", &place, |d| d.count += 1);
+        }
+        self.issued.overlapping.push((both, new.stamp.site));
         let name = self.tensor_name(new.d.0.max(old.d.0));
         let (column, m, n) = old.d;
         let (title, first, help) = if old.d == new.d {
@@ -23,17 +34,22 @@ impl Cluster<'_> {
             (
                 format!("MMAs of {before} and {now} write {name}, and nothing orders the two"),
                 format!("this MMA of {before} writes it before"),
-                "Wait for the commit of the first, or let one kind of MMA compute all of an accumulator.",
+                "Wait for the commit of the first, or let one kind of MMA compute all of an accumulator.".to_string(),
             )
         } else {
             (
                 format!("two MMAs write {name} as parts of different accumulators, and nothing orders the two"),
                 format!("this MMA writes an accumulator of {m} × {n} at column {column}"),
-                "Keep accumulators apart (with FP32, N columns each), or wait for the commit of the first.",
+                format!(
+                    "Keep accumulators apart (with FP32, N columns each): these begin {} columns from each other, and the first takes {}; or wait for the \
+                     commit of the first.",
+                    old.d.0.abs_diff(new.d.0),
+                    if old.d.0 <= new.d.0 { old.columns } else { new.columns },
+                ),
             )
         };
         let rule = "MMAs run in the order of their issue if they have the same accumulator, shape and kind (PTX ISA 9.7.16.6.2).";
-        let mut diagnostic = self.problem("race-tensor", new.stamp.site, title, rule, help.into());
+        let mut diagnostic = self.problem("race-tensor", new.stamp.site, title, rule, help);
         diagnostic.severity = Severity::Finding;
         diagnostic.labels.push(self.label(old.stamp.site, first));
         self.findings.add(diagnostic);

@@ -157,8 +157,8 @@ impl Cluster<'_> {
         }
         let source = |row: u32| self.source(cta, d.chunk(row, 0, false));
         let (Some((buffer, last)), Some(behind)) = (source(rows - 1), source(rows)) else { return false };
-        let width = self.launch.buffers[buffer].row_bytes.map_or(0, u64::from);
-        width > 0 && behind == (buffer, last + width)
+        let Some(first) = source(0).filter(|first| first.0 == buffer) else { return false };
+        self.row_width(cta, &d, first.0).is_some_and(|(width, _)| behind == (buffer, last + width))
     }
 }
 

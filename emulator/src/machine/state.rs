@@ -1,5 +1,6 @@
 //! The things a cluster is made of, beside its warps.
 
+use super::issued::Sums;
 use super::loaded::Loaded;
 use super::tensor::{Allocation, TensorMemory};
 use crate::order::{ActorId, Clock, Conflict, Shadow, Stamp, Views};
@@ -191,6 +192,8 @@ pub struct Commit {
     pub order: Clock,
     /// What its arrival says of itself, if it is one in another CTA.
     pub arrival: Option<(ActorId, u32)>,
+    /// The accumulators of its thread so far.
+    pub sums: Sums,
 }
 
 /// Arrivals of lanes whose `cp.async` so far are to be complete before.

@@ -76,8 +76,16 @@ impl Cluster<'_> {
         let known: Vec<(u32, usize, u64)> =
             chunks.filter_map(|at| self.source(cta, at).map(|(buffer, offset)| (at, buffer, offset))).collect();
         let &(_, buffer, _) = known.first().filter(|_| known.len() >= ENOUGH)?;
-        let pitch = self.row_width(cta, d, buffer)?.0 as i64;
+        let said = self.launch.buffers[buffer].row_bytes.map(i64::from);
+        // Where the launch does not say it, two chunks of neighbouring rows do.
+        let from_rows = |stored: &Stored| {
+            let places = || known.iter().map(|&(at, _, offset)| (stored.place(at), offset as i64));
+            places().find_map(|(one, from)| {
+                places().find(|(other, _)| *other == one + stored.width).map(|(_, to)| to - from)
+            })
+        };
         let agrees = |stored: &Stored| {
+            let Some(pitch) = said.or_else(|| from_rows(stored)).filter(|pitch| *pitch > 0) else { return false };
             let begin = |&(at, _, offset): &(u32, usize, u64)| {
                 let place = stored.place(at);
                 offset as i64 - i64::from(place / stored.width) * pitch - i64::from(place % stored.width)
@@ -85,6 +93,20 @@ impl Cluster<'_> {
             known.iter().all(|chunk| chunk.1 == buffer && begin(chunk) == begin(&known[0]))
         };
         Stored::all(d).find(agrees)
+    }
+
+    /// The launch does not say how long the rows of a buffer are from which threads copied an operand: did they store it by another swizzle than its
+    /// descriptor has? Stored in the order of the buffer, it may be permuted there.
+    pub fn stored_otherwise(&mut self, cta: usize, laid: &Laid) -> bool {
+        let d = laid.d;
+        let asked = Stored { width: d.swizzle, wide: d.wide, permuted: true, shift: 0 };
+        let is = self.stored(cta, &d).is_some_and(|it| it.permuted && it != asked);
+        if is {
+            let line = (d.chunk(0, 0, false), "row 0 was stored here".to_string());
+            let told = self.explain_stored(cta, laid, String::new(), line);
+            self.findings.add(told);
+        }
+        is
     }
 
     /// An operand has lines that begin at different places of their rows, as `apart` says: why that is, as far as can be told by how threads

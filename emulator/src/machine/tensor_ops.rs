@@ -143,7 +143,11 @@ impl Cluster<'_> {
             for from in shape.starts(column) {
                 self.accumulators_read(c, halves, (from, columns), site);
             }
-            heard = self.issued.loads((w, c), halves, (column, columns), &self.warps[w].views);
+            let anew;
+            (heard, anew) = self.issued.loads((w, c), halves, (column, columns), &self.warps[w].views);
+            if !anew {
+                self.note_other_accumulator(w, site, (column, columns));
+            }
         }
         let actor = self.queue_actor(w, |warp| &mut warp.loads, ActorKind::TensorLoads);
         let warp = &mut self.warps[w];

@@ -39,7 +39,7 @@ impl Laid {
 impl Cluster<'_> {
     /// A K-major operand, moved to another address: whether all of its rows lie in the box, or in what threads copied, in which it
     /// begins, and whether it begins in the first of them; `None`: nothing is known of what lies there.
-    fn lies(&self, cta: usize, laid: &Laid, start: u32) -> Option<(bool, bool)> {
+    pub fn lies(&self, cta: usize, laid: &Laid, start: u32) -> Option<(bool, bool)> {
         let Laid { d, rows, .. } = *laid;
         let d = SharedDescriptor { start, ..d };
         let line = start - start % d.swizzle;
@@ -52,7 +52,7 @@ impl Cluster<'_> {
         }
         let source = |row: u32| self.source(cta, d.chunk(row, 0, false));
         let (first, last) = (source(0)?, source(rows - 1)?);
-        let width = self.launch.buffers[first.0].row_bytes.map(u64::from)?;
+        let (width, _) = self.row_width(cta, &d, first.0)?;
         let follows = |row: u32, at: (usize, u64)| at == (first.0, first.1 + u64::from(row) * width);
         let whole = follows(rows - 1, last);
         if !whole {

@@ -165,7 +165,7 @@ pub fn cases() -> Vec<Case> {
             silent,
             Ring,
             &[("0x08100010", "0x08108010")],
-            Finds(&[("depth-mismatch", "@mma")]),
+            Finds(&[("instruction-descriptor", "@mma")]),
         ),
         case(
             "17a",

@@ -342,7 +342,7 @@ pub fn cases() -> Vec<Case> {
             "tiles begin at multiples of 128 bytes, the same",
             OneTile,
             ALIGNED_TO_128,
-            Notes("swizzle-mismatch", MMA, Result::Wrong),
+            Finds(&[("swizzle-mismatch", MMA)]),
         )
         .launched(without_rows),
         case(
@@ -350,7 +350,7 @@ pub fn cases() -> Vec<Case> {
             "descriptors with the swizzle of 64 bytes, the same",
             OneTile,
             HALF_THE_SWIZZLE,
-            Notes("loaded-never-read", "st.shared.v4.b32 [%r8]", Result::Wrong),
+            Finds(&[("swizzle-mismatch", MMA)]),
         )
         .launched(without_rows),
         case(
@@ -479,7 +479,7 @@ const SAID: &[(&str, &[&str])] = &[
     ),
     ("l31", &["was stored without the 128-byte swizzle", "does not say how long the rows of `A` are: 128 bytes"]),
     ("l32", &["begins at 0x480, which is no multiple of 1024", ".align 1024"]),
-    ("l33", &["6144 bytes that threads copy to `tile_a` are never read", "their offsets and their swizzle"]),
+    ("l33", &["its descriptor promises the 64-byte swizzle", "Set bits 61 to 63 of the descriptor to 2"]),
     ("l34", &["with no swizzle, the copy takes it with the 128-byte swizzle", "chunk c xor (r mod 8)"]),
     (
         "l35",

@@ -1,0 +1,71 @@
+//! Operands that an MMA reads along the other side than the one along which they were stored: the bit for the major-ness of A or of B is wrong.
+
+use super::boxes::{Laid, Which};
+use super::cluster::Cluster;
+use super::copied::CHUNK;
+use super::tensor::SharedDescriptor;
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::program::op::Op;
+
+const RULE: &str = "Bit 15 of the instruction descriptor says of A, and bit 16 of B, along what the rows of its tile go: 0 along K (K-major), 1 along M \
+                    or N (PTX ISA 9.7.16.4.2, instruction descriptor; 9.7.16.3.3, canonical layouts).";
+const WGMMA_RULE: &str = "imm-trans-a says of A, and imm-trans-b of B, along what the rows of its tile go: 0 along K (K-major), 1 along M or N (PTX ISA, \
+                          wgmma.mma_async).";
+
+impl Cluster<'_> {
+    /// Whether an operand that is read MN-major would be, K-major by the same descriptor, rows of what lies there: of the box that was loaded, or
+    /// of what threads copied.
+    pub fn is_turned(&self, cta: usize, laid: &Laid) -> bool {
+        let Laid { d, rows, mn_major, .. } = *laid;
+        let column = d.start % d.swizzle.max(1);
+        if !mn_major || d.swizzle == 0 || d.stride != 8 * d.swizzle || column + 2 * CHUNK as u32 > d.swizzle {
+            return false;
+        }
+        let begin = d.start - column;
+        match self.ctas[cta].loaded.tile(begin) {
+            Some(tile) => {
+                let row = begin.saturating_sub(tile.start) / d.swizzle;
+                tile.swizzle == d.mode() && tile.pitch == d.swizzle && row + rows <= tile.rows
+            }
+            None => self.are_rows(cta, &d, rows),
+        }
+    }
+
+    /// Whether threads copied so many rows of an operand, K-major, from places at equal distances, of each two chunks that lie side by side. Of some it
+    /// may not be known.
+    fn are_rows(&self, cta: usize, d: &SharedDescriptor, rows: u32) -> bool {
+        let few = d.elements.of_chunk();
+        let places = (0..rows).map(|row| [0, few].map(|k| self.source(cta, d.chunk(row, k, false))));
+        let known: Vec<(u64, [Option<(usize, u64)>; 2])> = (0..).zip(places).collect();
+        let mut firsts = known.iter().filter_map(|&(row, [first, _])| Some((row, first?)));
+        let (Some((row, (buffer, from))), Some((next, (_, to)))) = (firsts.next(), firsts.next()) else { return false };
+        let pitch = to.saturating_sub(from) / (next - row);
+        let fits = |n: u64, half: u64, at: Option<(usize, u64)>| {
+            at.is_none_or(|at| at == (buffer, from + (n - row.min(n)) * pitch + half * CHUNK as u64))
+        };
+        let all = known.iter().all(|&(n, [one, other])| fits(n, 0, one) && fits(n, 1, other));
+        let count = known.iter().filter(|(_, [one, other])| one.is_some() && other.is_some()).count();
+        all && pitch >= 2 * CHUNK as u64 && 2 * count > rows as usize
+    }
+
+    /// What is said of such an operand.
+    pub fn read_turned(&self, laid: &Laid) -> Diagnostic {
+        let Laid { which, site, rows, .. } = *laid;
+        let hopper = self.kernel.code.iter().any(|inst| inst.site == site && matches!(inst.op, Op::Wgmma(_)));
+        let (side, bit, operand) = if which == Which::A { ("M", 15, "imm-trans-a") } else { ("N", 16, "imm-trans-b") };
+        let (rule, what) = match hopper {
+            true => (WGMMA_RULE, operand.to_string()),
+            false => (RULE, format!("bit {bit} of the instruction descriptor")),
+        };
+        let mut diagnostic = self.problem(
+            "instruction-descriptor",
+            site,
+            format!("the MMA reads {which} as a tile whose rows go along {side}, and those of {} go along K", self.shared_name(laid.d.start)),
+            rule,
+            format!("Set {what} to 0: read K-major by the same matrix descriptor, {which} is the {rows} rows that lie there."),
+        );
+        diagnostic.severity = Severity::Finding;
+        diagnostic.labels[0].text = format!("{what} is 1: MN-major");
+        diagnostic
+    }
+}
