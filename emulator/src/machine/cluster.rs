@@ -181,6 +181,8 @@ pub struct Cluster<'a> {
     /// Operands of another stage than the one that was waited for.
     pub other_stages: Vec<super::stage::OtherStage>,
     pub rewrites: super::rewrites::Rewrites,
+    /// What warps have stored to tensor memory since they told anything last.
+    pub stored_cells: super::rewrites::Rewrites,
     /// Phases that may be overtaken.
     pub untold: Vec<super::overtaken::Untold>,
     /// Once nothing goes on any more: which clusters wait for tensor memory, and whether for each other.

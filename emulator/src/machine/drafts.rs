@@ -96,3 +96,30 @@ pub fn join_directions(drafts: &mut Vec<Draft>) {
         }
     }
 }
+
+/// One fence behind what stores cures all that read it: it is told once, where the first reader stands, and the others are labels of that.
+pub fn join_readers(drafts: &mut Vec<Draft>) {
+    let stores = |d: &Draft| Vec::from_iter(d.labels.iter().skip(1).map(|label| label.place.clone()));
+    let mut n = 0;
+    while n < drafts.len() {
+        let new = &drafts[n];
+        let (of, known_by) = ((new.code, new.severity), stores(new));
+        let same = |d: &Draft| {
+            (d.code, d.severity) == of && d.help == new.help && stores(d).iter().any(|store| known_by.contains(store))
+        };
+        let known = (of.0 == "missing-proxy-fence").then(|| drafts[..n].iter().position(same)).flatten();
+        let Some(known) = known else {
+            n += 1;
+            continue;
+        };
+        let other = drafts.remove(n);
+        let known = &mut drafts[known];
+        known.count += other.count;
+        for name in other.names {
+            if !known.names.contains(&name) {
+                known.names.push(name);
+            }
+        }
+        join_labels(&mut known.labels, other.labels);
+    }
+}

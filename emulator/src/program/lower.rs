@@ -2,7 +2,7 @@
 //! hands each instruction to `decode`.
 
 use super::dependence::Dependence;
-use super::facts::{Facts, mark_fragments, needs_scopes};
+use super::facts::{Facts, mark_fragments, needs_scopes, stores_to_halves};
 use super::layout::{layout, next_multiple};
 use super::op::{FALSE, Inst, Logic, Op, Reg, TRUE};
 use super::registers::{self, MOST_REGISTERS, Plan};
@@ -169,6 +169,7 @@ fn entry(
             max_threads: None,
             required_cluster: None,
             scopes: false,
+            half_stores: false,
             timed: None,
         },
         site: 0,
@@ -293,6 +294,7 @@ fn entry(
     mark_fragments(&mut kernel.code, &kernel.constants32);
     mark_waits(&mut kernel.code, &kernel.constants32);
     kernel.scopes = needs_scopes(&kernel.code);
+    kernel.half_stores = stores_to_halves(&kernel.code);
     kernel.timed = Dependence::on_the_clock(&kernel);
     Ok(kernel)
 }

@@ -110,6 +110,8 @@ pub(crate) struct Kernel {
     pub timed: Option<u32>,
     /// See [`facts::needs_scopes`].
     pub scopes: bool,
+    /// A `tcgen05.st` stores to half of the lanes that its warp reaches: the halves of each quarter are looked at apart.
+    pub half_stores: bool,
 }
 
 /// A kernel parameter's place in the parameter block.
