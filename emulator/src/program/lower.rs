@@ -75,7 +75,7 @@ pub(super) struct Lowering {
 /// Decodes all entries of a module.
 pub(super) fn module(text: &str, module: &Module) -> Result<Program, Vec<Diagnostic>> {
     let mut errors = targets::check(text, module);
-    let mut kernels = Vec::new();
+    let (mut kernels, mut refused, mut names) = (Vec::new(), Vec::new(), Vec::new());
     let (variables, bad) = module_variables(module);
     let bases: HashMap<&str, u64> = variables.iter().rev().map(|v| (v.name.as_str(), v.base)).collect();
     errors.extend(bad.into_iter().map(|(span, bad)| at(text, module, span, None, bad)));
@@ -104,17 +104,31 @@ pub(super) fn module(text: &str, module: &Module) -> Result<Program, Vec<Diagnos
             let plan = registers::plan(&kernel.code, kernel.registers);
             entry(text, module, function, body, &bases, Some(plan))
         });
+        names.push(function.name.clone());
         match planned {
             Ok(kernel) => kernels.push(kernel),
-            Err(mut e) => errors.append(&mut e),
+            Err(mut e) => {
+                if e.iter().all(|d| d.code == NOT_MODELLED) {
+                    refused.push((function.name.clone(), e.clone()));
+                }
+                errors.append(&mut e);
+            }
         }
     }
-    if errors.is_empty() { Ok(Program { kernels, variables, targets: module.targets.clone() }) } else { Err(errors) }
+    let of_refused: usize = refused.iter().map(|(_, errors)| errors.len()).sum();
+    let only_those = errors.len() == of_refused && !kernels.is_empty();
+    if !errors.is_empty() && !only_those {
+        return Err(errors);
+    }
+    Ok(Program { kernels, refused, names, variables, targets: module.targets.clone() })
 }
+
+/// The code of what is not modelled.
+const NOT_MODELLED: &str = "not-modelled";
 
 pub(super) fn not_modelled(what: &str, help: &str) -> Bad {
     Bad {
-        code: "not-modelled",
+        code: NOT_MODELLED,
         message: format!("{what} is not modelled"),
         rule: "The emulator refuses what it does not model; it never skips an instruction.".into(),
         help: help.into(),
