@@ -157,3 +157,32 @@ DONE:";
     let copies = report.findings[0].labels.iter().filter(|label| label.place.text.contains("cp.async.bulk.global"));
     assert_eq!(copies.count(), 2, "{:#?}", report.findings);
 }
+
+/// What one statement initialises in each CTA of a cluster lacks one fence: who uses it where stands in one finding.
+#[test]
+fn one_statement_initialises_in_two_ctas_and_each_uses_it_elsewhere() {
+    let body = "
+    setp.eq.u32 %p0, %r0, 0;
+    @%p0 mbarrier.init.shared::cta.b64 [bar_a], 1;
+    barrier.cluster.arrive.relaxed.aligned;
+    barrier.cluster.wait.acquire.aligned;
+    mov.u32 %r1, %cluster_ctarank;
+    setp.ne.u32 %p1, %r0, 32;
+    @%p1 bra DONE;
+    setp.eq.u32 %p2, %r1, 0;
+    @%p2 bra FIRST;
+    mbarrier.arrive.shared::cta.b64 _, [bar_a];
+    bra DONE;
+FIRST:
+    mbarrier.arrive.release.cta.shared::cta.b64 _, [bar_a];
+DONE:";
+    let launch = emulator::Launch {
+        grid: [2, 1, 1],
+        cluster: [2, 1, 1],
+        ..common::launch("k", 64, vec![common::zeroes("out", 4096)])
+    };
+    let report = common::run(&common::load(&super::kernel(body)), &launch, None, 5_000_000);
+    assert_eq!(common::codes(&report), ["mbarrier-init-unordered"], "{:#?}", report.findings);
+    let uses = report.findings[0].labels.iter().filter(|label| label.place.text.starts_with("mbarrier.arrive"));
+    assert_eq!(uses.count(), 2, "{:#?}", report.findings);
+}
