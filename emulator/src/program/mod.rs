@@ -25,6 +25,7 @@ pub(crate) mod narrow;
 mod near;
 pub(crate) mod op;
 pub(crate) mod packed;
+mod packed_set;
 mod rare;
 pub mod registers;
 
