@@ -28,7 +28,7 @@ fn holds<const OP: usize>(a: f32, b: f32) -> bool {
     let nan = a.is_nan() || b.is_nan();
     match OP {
         0 => a == b,
-        1 => a < b || a > b,
+        1 => !nan && a != b,
         2 => a < b,
         3 => a <= b,
         4 => a > b,
