@@ -48,7 +48,7 @@ pub struct Report {
 pub struct Printed {
     /// The thread and its CTA.
     pub thread: String,
-    /// As it was printed.
+    /// As it was printed: calls are put together until a line ends.
     pub text: String,
 }
 

@@ -113,3 +113,57 @@ fn the_dialect_of_compilers_loads_and_runs() {
     assert!(clusters(".reqntid 32 .reqnctapercluster 2 .blocksareclusters").is_ok());
     assert!(clusters(".blocksareclusters").is_err());
 }
+
+/// A module may hold an entry with what is not modelled: the others can be launched, and it is refused when it is.
+#[test]
+fn an_entry_that_is_not_modelled_is_refused_when_it_is_launched() {
+    let entry = |name: &str, body: &str| format!(".visible .entry {name}()\n{{\n.reg .b32 %r<4>;\n{body}\nret;\n}}\n");
+    let module = |entries: &[String]| format!(".version 8.8\n.target sm_100a\n.address_size 64\n{}", entries.concat());
+    let (right, other) = (entry("right", "mov.b32 %r0, 1;"), entry("other", "pmevent 1;"));
+    let program = emulator::load(&module(&[other.clone(), right])).unwrap_or_else(|e| panic!("{e:#?}"));
+    assert_eq!(program.entries(), ["other", "right"]);
+    let launch = |entry: &str| emulator::Launch {
+        entry: entry.into(),
+        grid: [1; 3],
+        cluster: [1; 3],
+        block: [32, 1, 1],
+        ..Default::default()
+    };
+    let report = emulator::run(&program, &launch("right"), &Default::default());
+    assert!(report.is_clean(), "{:#?}", report.findings);
+    let refused = emulator::run(&program, &launch("other"), &Default::default()).findings;
+    assert_eq!(refused.iter().map(|d| (d.code, d.labels[0].place.line)).collect::<Vec<_>>(), [("not-modelled", 7)]);
+    // Alone, or beside what is wrong, it is told at once.
+    let alone = emulator::load(&module(std::slice::from_ref(&other))).map(|_| ()).unwrap_err();
+    assert_eq!(alone.iter().map(|d| d.code).collect::<Vec<_>>(), ["not-modelled"]);
+    let wrong = entry("wrong", "mov.b32 %r0, %nothing;");
+    let both = emulator::load(&module(&[entry("fine", ""), other, wrong])).map(|_| ()).unwrap_err();
+    assert_eq!(both.iter().map(|d| d.code).collect::<Vec<_>>(), ["not-modelled", "ptx-semantics"]);
+}
+
+/// What a thread prints up to the end of a line is one text, also if another thread prints in between.
+#[test]
+fn a_line_that_is_printed_piece_by_piece() {
+    let call = |text: &str| {
+        format!(
+            "{{\n.param .b64 f;\n.param .b64 a;\n.param .b32 r;\nmov.b64 %rd0, {text};\ncvta.global.u64 %rd0, %rd0;\nst.param.b64 [f], %rd0;\n\
+             st.param.b64 [a], 0;\ncall.uni (r), vprintf, (f, a);\n}}\n"
+        )
+    };
+    let text = format!(
+        ".version 8.8\n.target sm_100a\n.address_size 64\n\
+         .extern .func (.param .b32 result) vprintf (.param .b64 format, .param .b64 arguments);\n\
+         .global .align 1 .b8 first[5] = {{114, 111, 119, 32, 0}};\n.global .align 1 .b8 second[5] = {{101, 110, 100, 10, 0}};\n\
+         .visible .entry k()\n{{\n.reg .b64 %rd<2>;\n{}{}{}ret;\n}}\n",
+        call("first"),
+        call("second"),
+        call("first")
+    );
+    let program = emulator::load(&text).unwrap_or_else(|e| panic!("{e:#?}"));
+    let launch =
+        emulator::Launch { entry: "k".into(), grid: [1; 3], cluster: [1; 3], block: [2, 1, 1], ..Default::default() };
+    let report = emulator::run(&program, &launch, &Default::default());
+    assert!(report.is_clean(), "{:#?}", report.findings);
+    let texts: Vec<_> = report.printed.iter().map(|printed| printed.text.as_str()).collect();
+    assert_eq!(texts, ["row end\n", "row end\n", "row ", "row "]);
+}

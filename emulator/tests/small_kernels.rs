@@ -2,6 +2,8 @@
 //! found. Each writes what it computes to a buffer of words.
 
 mod common;
+#[path = "small_kernels/copies.rs"]
+mod copies;
 #[path = "small_kernels/orders.rs"]
 mod orders;
 #[path = "small_kernels/parting.rs"]

@@ -206,6 +206,20 @@ impl<'a> Cluster<'a> {
         }
     }
 
+    /// Races of a statement that stores what is there already, or (`same` is false) something else; those below `known` were seen before. Two
+    /// warps that store the same value race to the letter, and production kernels do it.
+    pub fn settle_stores(&mut self, raced: Vec<usize>, known: usize, same: bool, unwritten: bool) {
+        for n in raced {
+            let Race { conflict, memory, .. } = &self.races[n];
+            let before = self.rewrites.has(conflict.first, *memory, conflict.byte);
+            let same = same && !before && self.overwrites(conflict);
+            let race = &mut self.races[n];
+            let again = n < known;
+            race.unwritten = if again { race.unwritten } else { unwritten };
+            race.same_value = same && (race.same_value || !again);
+        }
+    }
+
     pub fn store(&mut self, at: At, op: &StoreOp) -> Result<(), Stop> {
         let At { w, f, mask, site } = at;
         let StoreOp { space, ref address, bytes, ref s, sync } = *op;
@@ -230,17 +244,8 @@ impl<'a> Cluster<'a> {
                 Target::Shared(c, at) => !self.ctas[c].shared.is_defined(at as usize),
                 _ => false,
             });
-            // Two warps that store the same value race to the letter, and production kernels do it.
             let same = !self.stores_blank(site) && self.stores_the_same(w, op, &targets);
-            for n in raced {
-                let Race { conflict, memory, .. } = &self.races[n];
-                let before = self.rewrites.has(conflict.first, *memory, conflict.byte);
-                let same = same && !before && self.overwrites(conflict);
-                let race = &mut self.races[n];
-                let again = n < known;
-                race.unwritten = if again { race.unwritten } else { unwritten };
-                race.same_value = same && (race.same_value || !again);
-            }
+            self.settle_stores(raced, known, same, unwritten);
         }
         if total == CHUNK {
             self.chunks_stored(w, site, s[0], &targets);

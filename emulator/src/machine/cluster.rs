@@ -190,6 +190,8 @@ pub struct Cluster<'a> {
     /// Loads of tensor memory from other accumulators than those that were waited for.
     pub other_accumulators: Vec<super::other_accumulator::OtherAccumulator>,
     pub rewrites: super::rewrites::Rewrites,
+    /// What warps have stored to tensor memory since they told anything last.
+    pub stored_cells: super::rewrites::Rewrites,
     /// Phases that may be overtaken.
     pub untold: Vec<super::overtaken::Untold>,
     /// Once nothing goes on any more: which clusters wait for tensor memory, and whether for each other.

@@ -91,7 +91,7 @@ impl<'a> Chip<'a> {
             self.if_clean.sort_by_key(|notes| notes.0);
             let of_clusters = self.if_clean.into_iter().flat_map(|notes| notes.1);
             let of_all = [
-                self.inputs.judge(&self.global, label),
+                self.inputs.judge(&self.global, self.s.kernel.multiplies(), label),
                 self.drained.judge(label),
                 self.outputs.judge(&self.global.buffers, label),
             ];

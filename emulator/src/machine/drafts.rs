@@ -97,6 +97,20 @@ pub fn join_directions(drafts: &mut Vec<Draft>) {
     }
 }
 
+impl Draft {
+    /// Counts another one with this one. Gives what is left of it.
+    fn take_over(&mut self, other: Draft) -> Vec<Label> {
+        self.count += other.count;
+        self.early |= other.early;
+        for name in other.names {
+            if !self.names.contains(&name) {
+                self.names.push(name);
+            }
+        }
+        other.labels
+    }
+}
+
 /// Several statements do the same against the rules with the same others, and the same would put all of them in order: one thing is told, which names
 /// all of them.
 pub fn join_alike(drafts: &mut Vec<Draft>) {
@@ -122,16 +136,32 @@ pub fn join_alike(drafts: &mut Vec<Draft>) {
         };
         let (at, other) = (known, drafts.remove(n));
         let known = &mut drafts[at];
-        known.count += other.count;
-        known.early |= other.early;
-        for name in other.names {
-            if !known.names.contains(&name) {
-                known.names.push(name);
-            }
-        }
-        more.extend(other.labels.into_iter().take(1).map(|label| (at, label)));
+        let labels = known.take_over(other);
+        more.extend(labels.into_iter().take(1).map(|label| (at, label)));
     }
     for (at, label) in more {
         join_labels(&mut drafts[at].labels, vec![label]);
+    }
+}
+
+/// One fence behind what stores cures all that read it: it is told once, where the first reader stands, and the others are labels of that.
+pub fn join_readers(drafts: &mut Vec<Draft>) {
+    let stores = |d: &Draft| Vec::from_iter(d.labels.iter().skip(1).map(|label| label.place.clone()));
+    let mut n = 0;
+    while n < drafts.len() {
+        let new = &drafts[n];
+        let (of, known_by) = ((new.code, new.severity), stores(new));
+        let same = |d: &Draft| {
+            (d.code, d.severity) == of && d.help == new.help && stores(d).iter().any(|store| known_by.contains(store))
+        };
+        let known = (of.0 == "missing-proxy-fence").then(|| drafts[..n].iter().position(same)).flatten();
+        let Some(known) = known else {
+            n += 1;
+            continue;
+        };
+        let other = drafts.remove(n);
+        let known = &mut drafts[known];
+        let labels = known.take_over(other);
+        join_labels(&mut known.labels, labels);
     }
 }

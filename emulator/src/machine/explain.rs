@@ -4,7 +4,7 @@
 //! the barrier that the commit arrives at: that tells a missing wait from a wrong phase.
 
 use super::cluster::Cluster;
-use super::drafts::{Draft, Drafts, join_alike, join_directions};
+use super::drafts::{Draft, Drafts, join_alike, join_directions, join_readers};
 use super::names::{Name, listed};
 use super::state::{ActorKind, Race, RaceMemory};
 use crate::diagnostic::{Diagnostic, Severity};
@@ -67,6 +67,7 @@ impl Cluster<'_> {
         let mut drafts = drafts.list;
         join_directions(&mut drafts);
         join_alike(&mut drafts);
+        join_readers(&mut drafts);
         let early = early || drafts.iter().any(|d| d.early);
         for draft in drafts {
             let names = listed(&draft.names);

@@ -126,6 +126,9 @@ impl Cluster<'_> {
         if matches!(race.conflict.reason, Reason::NoFenceBefore | Reason::NoFenceAfter) {
             return self.explain_missing_fence(race, name);
         }
+        if race.same_value {
+            return self.explain_same_value(race, name);
+        }
         let unwaited_load = race.unwaited && matches!(self.kind(first), Some(ActorKind::TensorLoads(_)));
         if unwaited_load && (race.in_time || race.frees || !is_mma(second) || !race.unwritten) {
             return self.explain_unwaited_load(race, &name);

@@ -42,6 +42,8 @@ impl Missing {
 pub struct UnorderedInits {
     /// Who initialised them, and the stretch of its work in which it did: nothing that it has told others lies in it.
     by: (u32, u32),
+    /// The statements that did: in another CTA they do the same.
+    inits: Vec<u32>,
     missing: Missing,
     /// Where it is told, and the uses that it names.
     place: Place,
@@ -83,18 +85,19 @@ impl Cluster<'_> {
         diagnostic.labels.extend(relaxed.map(|site| {
             self.label(site, "this arrival at the cluster barrier is relaxed: it tells nothing of the initialisation")
         }));
-        self.add_unordered_init((init.actor, init.epoch), missing, diagnostic);
+        self.add_unordered_init((init.actor, init.epoch), init.site, missing, diagnostic);
     }
 
-    fn add_unordered_init(&mut self, by: (u32, u32), missing: Missing, diagnostic: Diagnostic) {
+    fn add_unordered_init(&mut self, by: (u32, u32), init: u32, missing: Missing, diagnostic: Diagnostic) {
         let Some(place) = diagnostic.labels.first().map(|label| label.place.clone()) else { return };
         let one_barrier = |known: Missing| {
             known == missing
                 || matches!((known, missing), (Missing::Cta, Missing::Cluster) | (Missing::Cluster, Missing::Cta))
         };
-        let same = |known: &&mut UnorderedInits| known.by == by && one_barrier(known.missing);
+        let same =
+            |known: &&mut UnorderedInits| (known.by == by || known.inits.contains(&init)) && one_barrier(known.missing);
         let Some(known) = self.unordered_inits.iter_mut().find(same) else {
-            self.unordered_inits.push(UnorderedInits { by, missing, place, uses: 1 });
+            self.unordered_inits.push(UnorderedInits { by, inits: vec![init], missing, place, uses: 1 });
             self.findings.add(diagnostic);
             return;
         };
@@ -104,6 +107,9 @@ impl Cluster<'_> {
             known.missing = missing;
         }
         known.uses += usize::from(named);
+        if !known.inits.contains(&init) {
+            known.inits.push(init);
+        }
         let at = known.place.clone();
         self.findings.amend(CODE, &at, |told| {
             told.count += 1;

@@ -141,7 +141,7 @@ impl Inputs {
     }
 
     /// The launch is complete, and nothing else is wrong: what of the tensors it has not loaded. Where as much of several is missing, that is one note.
-    pub fn judge(&self, global: &Global, label: impl Fn(u32, String) -> Label) -> Vec<Diagnostic> {
+    pub fn judge(&self, global: &Global, multiplies: bool, label: impl Fn(u32, String) -> Label) -> Vec<Diagnostic> {
         let mut all: Vec<(Missing, Diagnostic)> = vec![];
         for tensor in &self.tensors {
             let (Some(missing), Some(name)) = (tensor.missing(), tensor.name(global)) else { continue };
@@ -154,7 +154,7 @@ impl Inputs {
         }
         let boxes: Vec<usize> =
             self.tensors.iter().filter_map(|tensor| Some(global.find(tensor.address, 1)?.0)).collect();
-        let copied = self.copied.iter().filter(|(buffer, _)| !boxes.contains(buffer));
+        let copied = self.copied.iter().filter(|(buffer, _)| multiplies && !boxes.contains(buffer));
         let copied = copied.filter_map(|(&buffer, copied)| copied.said(global.buffers.get(buffer)?, &label));
         all.into_iter().map(|(_, said)| said).chain(copied).collect()
     }

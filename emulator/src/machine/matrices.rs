@@ -2,7 +2,7 @@
 
 use super::cluster::{Cluster, Stop};
 use super::resolve::Target;
-use super::state::{At, Slot};
+use super::state::{At, RaceMemory, Slot};
 use crate::program::matrix::{MatrixShape, Piece};
 use crate::program::op::{Address, Packed, Reg};
 
@@ -27,8 +27,22 @@ impl Cluster<'_> {
         // All of them before a register is written: it may be that of the addresses.
         for lane in 0..regs.len().checked_sub(1).map_or(0, |last| shape.rows(last).end) {
             let slot = self.shared_slot(at, lane, address, false, 16, 16)?;
-            self.touch_shared(w, slot, touched, stamp, !load);
             rows.push(slot);
+        }
+        let known = self.races.len();
+        self.raced = (!load).then(Vec::new);
+        self.rewrites.again.set(false);
+        rows.iter().for_each(|&slot| self.touch_shared(w, slot, touched, stamp, !load));
+        let (raced, again) = (self.raced.take().unwrap_or_default(), self.rewrites.again.take());
+        if again || !raced.is_empty() {
+            let same = !blank && self.rows_hold_the_same(w, shape, regs, &rows);
+            if again && !same {
+                for &Slot { cta, offset } in &rows {
+                    self.rewrites.add(stamp, RaceMemory::Shared(cta), offset.into(), u64::from(offset + touched));
+                }
+            }
+            let unwritten = rows.iter().any(|slot| !self.ctas[slot.cta].shared.is_defined(slot.offset as usize));
+            self.settle_stores(raced, known, same, unwritten);
         }
         for (n, &reg) in regs.iter().enumerate() {
             for t in 0..32 {
@@ -85,5 +99,22 @@ impl Cluster<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether rows hold already what a `stmatrix` puts there.
+    fn rows_hold_the_same(&self, w: usize, shape: MatrixShape, regs: &[u16], rows: &[Slot]) -> bool {
+        let (bytes, registers) = (shape.element(), &self.warps[w].registers);
+        regs.iter().enumerate().all(|(n, &reg)| {
+            registers.defined(Reg::B32(reg)) == u32::MAX
+                && (0..32).all(|t| {
+                    (0..4 / bytes).all(|piece| {
+                        let Piece { row, byte } = shape.piece(n, t, piece);
+                        let (shared, at) = (&self.ctas[rows[row].cta].shared, rows[row].offset as usize + byte);
+                        let new =
+                            registers.b32[usize::from(reg)][t] >> (8 * bytes * piece) & (u32::MAX >> (32 - 8 * bytes));
+                        shared.load(at, bytes) == (new.into(), true) && !shared.any_blank(at, bytes)
+                    })
+                })
+        })
     }
 }

@@ -7,7 +7,7 @@
 //! | `prepare` | what is checked before anything runs, and the parameter block |
 //! | `warp`, `on_the_way`, `memory`, `mbarrier`, `tensor`, `places` | the things themselves, and where those are that come and go |
 //! | `operand`, `batch`, `product`, `tiles`, `exact`, `simd` | the tensor core's arithmetic: what MMAs read, which are computed together, FP32 in vectors and in tiles, bit for bit, and what the CPU has for it |
-//! | `step` | what each instruction does; `compute` those that only touch registers, `access`, `fill`, `ordering`, `rewrites` and `charge` plain memory, `atomics` and `halves` strong accesses, `sync`, `barrier_cta`, `barrier_cluster`, `mbarrier_places` and `mbarrier_ops` barriers, `register_pool` `setmaxnreg`, `tensor_alloc`, `tensor_ops`, `mma`, `mma_operands` and `commit` `tcgen05`, `wgmma`, `wgmma_descriptor` and `wgmma_work` Hopper's tensor core, `tma`, `tma_places`, `copy`, `direct`, `prefetches` and `bulk` the TMA engine |
+//! | `step` | what each instruction does; `compute` those that only touch registers, `access`, `fill`, `ordering`, `rewrites` and `charge` plain memory, `atomics` and `halves` strong accesses, `sync`, `barrier_cta`, `barrier_cluster`, `mbarrier_places` and `mbarrier_ops` barriers, `register_pool` `setmaxnreg`, `tensor_alloc`, `tensor_ops`, `tensor_store`, `mma`, `mma_operands` and `commit` `tcgen05`, `wgmma`, `wgmma_descriptor` and `wgmma_work` Hopper's tensor core, `tma`, `tma_places`, `copy`, `direct`, `prefetches` and `bulk` the TMA engine |
 //! | `loaded`, `slices`, `boxes`, `depths`, `copied`, `stored`, `unread`, `unshifted`, `narrow`, `stage`, `staged`, `bounding_box` | what lies in tiles of shared memory, how MMAs read it, and what is said where both disagree |
 //! | `values` | clusters that compute no values |
 //! | `explain`, `drafts`, `explain_shared`, `explain_copy`, `explain_global`, `explain_bytes`, `explain_tensor`, `explain_phase`, `explain_wgmma`, `trap`, `print`, `overtaken`, `promises`, `remote`, `started`, `hang`, `hang_barrier`, `hang_columns`, `hang_commit`, `hang_groups`, `hang_mbarrier`, `hang_never`, `hang_root`, `hang_targets`, `hang_twins`, `hang_ways`, `names`, `findings`, `follows`, `statements` | what is said when something is wrong |
@@ -154,6 +154,7 @@ mod tensor_alloc;
 mod tensor_copy;
 mod tensor_maps;
 mod tensor_ops;
+mod tensor_store;
 mod threads;
 pub(crate) mod tiles;
 mod tma;

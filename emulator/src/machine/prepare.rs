@@ -148,6 +148,9 @@ fn fits<'p>(program: &'p Program, launch: &Launch) -> Result<&'p Kernel, Vec<Dia
         errors.push(Diagnostic { code, ..wrong(field, title, help, kernel) });
     };
     let Some(kernel) = program.kernels.iter().find(|k| k.name == launch.entry) else {
+        if let Some((_, errors)) = program.refused.iter().find(|(name, _)| *name == launch.entry) {
+            return Err(errors.clone());
+        }
         let help = match program.entries().as_slice() {
             [] => format!(
                 "The module has no entry: begin one with `.visible .entry {}( … )`; a `.func` cannot be launched.",

@@ -25,8 +25,12 @@ impl Cluster<'_> {
                             Output).";
                 Some(Box::new(self.problem("print", site, title, rule, "Check the text against its arguments.".into())))
             })?;
-            if self.printed.len() < MOST_TEXTS {
-                let thread = self.thread_name(w, lane);
+            let thread = self.thread_name(w, lane);
+            let begun = self.printed.iter_mut().rfind(|printed| printed.thread == thread);
+            if let Some(begun) = begun.filter(|begun| !begun.text.ends_with('\n') && begun.text.len() < MOST_BYTES) {
+                // Its line goes on.
+                begun.text += &text;
+            } else if self.printed.len() < MOST_TEXTS {
                 self.printed.push(Printed { thread, text });
             } else {
                 self.printed_beyond += 1;

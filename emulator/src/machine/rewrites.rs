@@ -86,6 +86,16 @@ impl Rewrites {
         epochs[at].add(start..end);
     }
 
+    /// Adds a range, and tells whether some of it was added before in the same epoch.
+    pub fn add_again(&mut self, stamp: Stamp, memory: RaceMemory, range: Range<u64>) -> bool {
+        let epochs = self.changed.get(&(stamp.cluster, stamp.actor, memory));
+        let known = epochs.and_then(|epochs| epochs.iter().find(|known| known.epoch == stamp.epoch));
+        let meets = |known: &Range<u64>| known.start < range.end && range.start < known.end;
+        let again = known.is_some_and(|known| known.ranges.iter().any(meets));
+        self.add(stamp, memory, range.start, range.end);
+        again
+    }
+
     /// Whether who wrote this byte last may have written another value there before, which the same others do not come after.
     pub fn has(&self, stamp: Stamp, memory: RaceMemory, byte: u64) -> bool {
         let epochs = self.changed.get(&(stamp.cluster, stamp.actor, memory));

@@ -6,7 +6,6 @@ use super::depths::Origin;
 use super::narrow::Taken;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::order::{BLOCK, GRANULE};
-use crate::program::op::Op;
 use crate::tensor_map::Swizzle;
 
 pub const CODE: &str = "loaded-never-read";
@@ -202,11 +201,6 @@ impl Cluster<'_> {
         self.tell_depths(&left);
     }
 
-    /// The kernel has MMAs that read shared memory.
-    pub fn multiplies(&self) -> bool {
-        self.kernel.code.iter().any(|inst| matches!(inst.op, Op::Mma(_) | Op::Wgmma(_)))
-    }
-
     fn part_never_read(&self, NeverRead { site, tile, .. }: NeverRead) -> Diagnostic {
         let (name, Lost { bytes, row, low, high }) = (self.shared_name(tile.start), tile.lost);
         let mut diagnostic = self.problem(
@@ -215,7 +209,7 @@ impl Cluster<'_> {
             format!("{bytes} of the {} bytes of a box that is loaded to {name} are never read", tile.bytes),
             "A tensor copy moves the whole of its box to shared memory (PTX ISA, cp.async.bulk.tensor). Other bytes of the box were \
              read; nothing that was computed depends on these.",
-            match self.multiplies() {
+            match self.kernel.multiplies() {
                 true => "Let the MMAs go over the whole depth of the tile, 16 elements each, or load a smaller box.",
                 false => "Read the rest of the box, or load a smaller one.",
             }
@@ -237,7 +231,7 @@ impl Cluster<'_> {
 
     fn box_never_read(&self, NeverRead { site, tile, all, .. }: NeverRead) -> Diagnostic {
         let name = self.shared_name(tile.start);
-        if all && self.multiplies() {
+        if all && self.kernel.multiplies() {
             let title = format!("a box of {} bytes that is loaded to {name} is never read", tile.bytes);
             let mut diagnostic = self.problem(CODE, site, title, NOBODY, NO_OPERAND.into());
             diagnostic.labels[0].text = "loaded here; of none of its boxes is anything read".into();

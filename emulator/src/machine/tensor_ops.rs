@@ -1,6 +1,5 @@
 //! `tcgen05.ld`, `tcgen05.st` and what waits for them.
 
-use super::cells::Use;
 use super::cluster::{Cluster, Stop};
 use super::outbox::Item;
 use super::registers::lanes;
@@ -32,7 +31,7 @@ impl Cluster<'_> {
     }
 
     /// The lane and column that a warp-wide access of tensor memory begins at, checked.
-    fn tensor_range(
+    pub fn tensor_range(
         &mut self,
         at: At,
         shape: TensorShape,
@@ -315,66 +314,6 @@ impl Cluster<'_> {
                 *value = (f32::from_bits(*value) * factor).to_bits();
             }
         }
-    }
-
-    pub fn tensor_store(
-        &mut self,
-        at: At,
-        shape: TensorShape,
-        tensor: &Address,
-        s: &[u16],
-        unpack: bool,
-    ) -> Result<(), Stop> {
-        let At { w, f, site, .. } = at;
-        let c = self.warps[w].cta;
-        let registers = if unpack { 2 * s.len() } else { s.len() };
-        let (lane, column, columns) = self.tensor_range(at, shape, registers, tensor)?;
-        self.settle();
-        let actor = self.queue_actor(w, |warp| &mut warp.stores, ActorKind::TensorStores);
-        let warp = &mut self.warps[w];
-        warp.stores.epoch += 1;
-        warp.stores_issued.push(warp.epoch);
-        warp.views.after.raise(actor, warp.stores.epoch);
-        let stamp = Stamp::new(actor, warp.stores.epoch, site, self.index);
-        let factor = self.options.tensor_load_factor;
-        if factor != 1.0 && unpack {
-            self.factor_fails.get_or_insert((site, "it unpacks halves of columns"));
-        }
-        // A load brings back what was stored here: only what MMAs leave is multiplied.
-        let stored = |value: u32| if factor == 1.0 { value } else { (f32::from_bits(value) / factor).to_bits() };
-        let plain = shape == TensorShape::S32x32b && !unpack && factor == 1.0;
-        for (r, &reg) in s.iter().enumerate() {
-            let defined = warp.registers.defined(Reg::B32(reg));
-            if plain && defined == u32::MAX {
-                self.ctas[c].tensor.set_column(lane / 32, column + r as u32, &warp.registers.b32[usize::from(reg)]);
-                continue;
-            }
-            let origin = warp.origins.get(&Reg::B32(reg)).copied().unwrap_or(0);
-            for t in 0..32 {
-                let (dl, dc) = shape.cell(t, r as u32, unpack);
-                let ok = defined >> t & 1 == 1;
-                let value = stored(warp.registers.b32[usize::from(reg)][t as usize]);
-                // Unpacked, the halves go to the low halves of two neighbours.
-                let cells =
-                    if unpack { [(dc, value & 0xffff), (dc + 1, value >> 16)] } else { [(dc, value), (dc, value)] };
-                for (dc, value) in cells {
-                    self.ctas[c].tensor.set(lane + dl, column + dc, value, ok);
-                    if !ok {
-                        self.ctas[c].tensor.set_origin(column + dc, origin);
-                    }
-                }
-            }
-        }
-        let halves = Halves::of(lane, shape.size().0);
-        for from in shape.starts(column) {
-            let at = u64::from(lane / 32 * COLUMNS + from) * CELL;
-            if let Some(race) = self.touch_cells(w, c, at, u64::from(columns) * CELL, halves, Use::of(stamp, true)) {
-                self.race(race);
-            }
-        }
-        let (_, time) = self.when(w, f);
-        self.warps[w].stores_done_at = time + self.costs.tensor_load + u64::from(columns);
-        Ok(())
     }
 
     /// `wait::ld`, `wait::st`, fences and relinquish.

@@ -291,7 +291,8 @@ impl Cluster<'_> {
         let homes = self.scopes.homes();
         let copies = &self.warps[w].copies;
         let queued = writes && copies.is_used() && copies.actor == stamp.actor;
-        let access = Access { transitive: true, queued, homes, ..Access::new(stamp, &self.warps[w].views) };
+        let again = writes.then_some(&self.rewrites.again);
+        let access = Access { transitive: true, queued, homes, again, ..Access::new(stamp, &self.warps[w].views) };
         let shadow = &mut self.ctas[slot.cta].shared_shadow;
         let (start, len) = (u64::from(slot.offset), u64::from(bytes));
         let conflict = if writes { shadow.write(start, len, &access) } else { shadow.read(start, len, &access) };

@@ -170,6 +170,11 @@ fn distance(
     None
 }
 
+/// Whether a `tcgen05.st` stores to half of the lanes that its warp reaches.
+pub fn stores_to_halves(code: &[Inst]) -> bool {
+    code.iter().any(|inst| matches!(&inst.op, Op::TensorStore { shape, .. } if shape.size().0 < 32))
+}
+
 /// Whether a thread may read what another CTA of the cluster has stored, behind an mbarrier that CTAs arrive at from outside, where some
 /// scope is that of the CTA: most kernels have no such reads, and to look at scopes costs time.
 pub fn needs_scopes(code: &[Inst]) -> bool {

@@ -2,7 +2,7 @@
 //! hands each instruction to `decode`.
 
 use super::dependence::Dependence;
-use super::facts::{Facts, mark_fragments, needs_scopes};
+use super::facts::{Facts, mark_fragments, needs_scopes, stores_to_halves};
 use super::layout::{layout, next_multiple};
 use super::op::{FALSE, Inst, Logic, Op, Reg, TRUE};
 use super::registers::{self, MOST_REGISTERS, Plan};
@@ -75,7 +75,7 @@ pub(super) struct Lowering {
 /// Decodes all entries of a module.
 pub(super) fn module(text: &str, module: &Module) -> Result<Program, Vec<Diagnostic>> {
     let mut errors = targets::check(text, module);
-    let mut kernels = Vec::new();
+    let (mut kernels, mut refused, mut names) = (Vec::new(), Vec::new(), Vec::new());
     let (variables, bad) = module_variables(module);
     let bases: HashMap<&str, u64> = variables.iter().rev().map(|v| (v.name.as_str(), v.base)).collect();
     errors.extend(bad.into_iter().map(|(span, bad)| at(text, module, span, None, bad)));
@@ -104,17 +104,31 @@ pub(super) fn module(text: &str, module: &Module) -> Result<Program, Vec<Diagnos
             let plan = registers::plan(&kernel.code, kernel.registers);
             entry(text, module, function, body, &bases, Some(plan))
         });
+        names.push(function.name.clone());
         match planned {
             Ok(kernel) => kernels.push(kernel),
-            Err(mut e) => errors.append(&mut e),
+            Err(mut e) => {
+                if e.iter().all(|d| d.code == NOT_MODELLED) {
+                    refused.push((function.name.clone(), e.clone()));
+                }
+                errors.append(&mut e);
+            }
         }
     }
-    if errors.is_empty() { Ok(Program { kernels, variables, targets: module.targets.clone() }) } else { Err(errors) }
+    let of_refused: usize = refused.iter().map(|(_, errors)| errors.len()).sum();
+    let only_those = errors.len() == of_refused && !kernels.is_empty();
+    if !errors.is_empty() && !only_those {
+        return Err(errors);
+    }
+    Ok(Program { kernels, refused, names, variables, targets: module.targets.clone() })
 }
+
+/// The code of what is not modelled.
+const NOT_MODELLED: &str = "not-modelled";
 
 pub(super) fn not_modelled(what: &str, help: &str) -> Bad {
     Bad {
-        code: "not-modelled",
+        code: NOT_MODELLED,
         message: format!("{what} is not modelled"),
         rule: "The emulator refuses what it does not model; it never skips an instruction.".into(),
         help: help.into(),
@@ -169,6 +183,7 @@ fn entry(
             max_threads: None,
             required_cluster: None,
             scopes: false,
+            half_stores: false,
             timed: None,
         },
         site: 0,
@@ -293,6 +308,7 @@ fn entry(
     mark_fragments(&mut kernel.code, &kernel.constants32);
     mark_waits(&mut kernel.code, &kernel.constants32);
     kernel.scopes = needs_scopes(&kernel.code);
+    kernel.half_stores = stores_to_halves(&kernel.code);
     kernel.timed = Dependence::on_the_clock(&kernel);
     Ok(kernel)
 }

@@ -25,6 +25,7 @@ pub(crate) mod narrow;
 mod near;
 pub(crate) mod op;
 pub(crate) mod packed;
+mod packed_set;
 mod rare;
 pub mod registers;
 
@@ -60,6 +61,10 @@ pub const RESERVED_SHARED: u32 = 1024;
 #[derive(Debug)]
 pub struct Program {
     pub(crate) kernels: Vec<Kernel>,
+    /// Entries that have what is not modelled, beside others that have not: what is said when one of them is launched.
+    pub(crate) refused: Vec<(String, Vec<Diagnostic>)>,
+    /// All entries, in the order of the text.
+    names: Vec<String>,
     pub(crate) variables: Vec<Variable>,
     /// What `.target` names.
     pub(crate) targets: Vec<String>,
@@ -68,7 +73,7 @@ pub struct Program {
 impl Program {
     /// Names of the entries, in the order of the text.
     pub fn entries(&self) -> Vec<&str> {
-        self.kernels.iter().map(|k| k.name.as_str()).collect()
+        self.names.iter().map(String::as_str).collect()
     }
 }
 
@@ -110,6 +115,8 @@ pub(crate) struct Kernel {
     pub timed: Option<u32>,
     /// See [`facts::needs_scopes`].
     pub scopes: bool,
+    /// A `tcgen05.st` stores to half of the lanes that its warp reaches: the halves of each quarter are looked at apart.
+    pub half_stores: bool,
 }
 
 /// A kernel parameter's place in the parameter block.
@@ -142,7 +149,8 @@ pub(crate) struct Bad {
 /// Parses PTX text and resolves every instruction in it.
 ///
 /// # Errors
-/// All that is malformed, unknown or not modelled, each with line and column, before anything runs.
+/// All that is malformed, unknown or not modelled, each with line and column, before anything runs. What is not modelled in one of several
+/// entries is an error when that one is launched: the others can be.
 pub fn load(text: &str) -> Result<Program, Vec<Diagnostic>> {
     let module = syntax::parse(text).map_err(|errors| {
         errors

@@ -35,12 +35,13 @@ def attention(q_desc, k_desc, v_desc, o_desc, lse_ptr, scale, queries, keys, BM:
     tl.store(lse_ptr + head * queries + block * BM + tl.arange(0, BM), largest + tl.log2(total))
 
 
-def spec(summary, heads, queries, keys, dim, bm, bn, causal, roles, stages):
+def spec(summary, heads, queries, keys, dim, bm, bn, causal, roles, stages, warps=4):
     buffer = lambda rows, role: dict(dtype="fp16", shape=[heads * rows, dim], role=role)
     desc = lambda name, of, block: dict(name=name, kind="desc", buffer=of, block=[block, dim])
     constants = dict(BM=bm, BN=bn, DIM=dim, CAUSAL=causal, ROLES=roles)
     return dict(
-        kernel="attention", summary=summary, M=queries, N=keys, K=dim, grid=(queries // bm, heads, 1), num_stages=stages, heads=heads,
+        kernel="attention", summary=summary, M=queries, N=keys, K=dim, grid=(queries // bm, heads, 1), num_stages=stages, num_warps=warps,
+        heads=heads,
         computes="O = softmax(Q * K^T / sqrt(dim)) * V of each head; L = log2 of the sum of exponentials of each row" + (", causal" if causal else ""),
         buffers=dict(Q=buffer(queries, "input"), K=buffer(keys, "input"), V=buffer(keys, "input"), O=buffer(queries, "output"),
                      L=dict(dtype="fp32", shape=[heads * queries], role="output")),
@@ -58,4 +59,6 @@ SPECS = dict(
     attention=spec("attention, pipelined", 2, 128, 256, 64, 128, 64, False, False, 3),
     attention_causal=spec("causal attention, pipelined", 1, 256, 256, 64, 128, 64, True, False, 2),
     attention_roles=spec("attention, warp-specialised", 2, 128, 256, 64, 128, 64, False, True, 2),
+    attention_eight=spec("causal attention by eight warps, two for each quarter of the lanes", 1, 256, 256, 64, 128, 64, True, False, 2, 8),
+    attention_small=spec("attention of small blocks by mma.sync, two warps with copies of the same rows", 1, 64, 96, 32, 32, 32, False, False, 2),
 )

@@ -5,7 +5,7 @@ use super::gemms::random;
 use super::on_every_schedule;
 use emulator::{Content, Report};
 
-pub const NAMES: &[&str] = &["attention", "attention_causal", "attention_roles"];
+pub const NAMES: &[&str] = &["attention", "attention_causal", "attention_eight", "attention_roles", "attention_small"];
 
 /// What one row gives: each element of O, how far it may be off, and log2 of the sum.
 struct Row {
@@ -84,7 +84,7 @@ fn runs(name: &str) {
         let codes: Vec<u32> = (0..elements).map(|_| format.nearest(f64::from(next(0, 32) as i32 - 16) / 8.0)).collect();
         case.set(buffer, codes);
     }
-    let rows = rows(&case, name == "attention_causal");
+    let rows = rows(&case, ["attention_causal", "attention_eight"].contains(&name));
     on_every_schedule(name, &case, |report| judge(&case, &rows, report));
 }
 
@@ -96,6 +96,16 @@ fn attention() {
 #[test]
 fn attention_causal() {
     runs("attention_causal");
+}
+
+#[test]
+fn attention_eight() {
+    runs("attention_eight");
+}
+
+#[test]
+fn attention_small() {
+    runs("attention_small");
 }
 
 #[test]

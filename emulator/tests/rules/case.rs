@@ -97,7 +97,9 @@ fn run(shape: Shape, body: &str, mut check: impl FnMut(&Report, Option<u64>)) {
 #[track_caller]
 pub fn passes(shape: Shape, body: &str, why: &str) {
     run(shape, body, |report, seed| {
-        let nothing = report.is_clean() && report.notes.is_empty();
+        // They are about order: what is multiplied need not be read, nor all of a tensor loaded.
+        let of_use = |code: &str| ["input-not-loaded", "product-never-read"].contains(&code);
+        let nothing = report.is_clean() && report.notes.iter().all(|note| of_use(note.code));
         assert!(nothing, "{why}, seed {seed:?}: should be clean\n{body}\n{}", rendered(report));
     });
 }

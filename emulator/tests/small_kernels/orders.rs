@@ -133,3 +133,56 @@ fn phases_that_complete_before_the_bytes_come() {
         assert!(codes, "{body}");
     }
 }
+
+/// One fence behind the store cures all that read it: one thing is told, and the readers are its labels.
+#[test]
+fn two_copies_read_what_one_statement_stores_without_a_fence() {
+    let body = "
+    mov.u32 %r1, tile;
+    shl.b32 %r2, %r0, 2;
+    add.u32 %r2, %r2, %r1;
+    st.shared.b32 [%r2], %r0;
+    FENCE
+    bar.sync 0;
+    setp.ne.u32 %p0, %r0, 0;
+    @%p0 bra DONE;
+    cp.async.bulk.global.shared::cta.bulk_group [%rd0], [%r1], 64;
+    cp.async.bulk.global.shared::cta.bulk_group [%rd0+64], [%r1+64], 64;
+    cp.async.bulk.commit_group;
+    cp.async.bulk.wait_group 0;
+DONE:";
+    clean(&body.replace("FENCE", "fence.proxy.async.shared::cta;"), 32, |n| n as u32);
+    let report = run(&body.replace("FENCE", ""), 32, None);
+    assert_eq!(common::codes(&report), ["missing-proxy-fence"]);
+    let copies = report.findings[0].labels.iter().filter(|label| label.place.text.contains("cp.async.bulk.global"));
+    assert_eq!(copies.count(), 2, "{:#?}", report.findings);
+}
+
+/// What one statement initialises in each CTA of a cluster lacks one fence: who uses it where stands in one finding.
+#[test]
+fn one_statement_initialises_in_two_ctas_and_each_uses_it_elsewhere() {
+    let body = "
+    setp.eq.u32 %p0, %r0, 0;
+    @%p0 mbarrier.init.shared::cta.b64 [bar_a], 1;
+    barrier.cluster.arrive.relaxed.aligned;
+    barrier.cluster.wait.acquire.aligned;
+    mov.u32 %r1, %cluster_ctarank;
+    setp.ne.u32 %p1, %r0, 32;
+    @%p1 bra DONE;
+    setp.eq.u32 %p2, %r1, 0;
+    @%p2 bra FIRST;
+    mbarrier.arrive.shared::cta.b64 _, [bar_a];
+    bra DONE;
+FIRST:
+    mbarrier.arrive.release.cta.shared::cta.b64 _, [bar_a];
+DONE:";
+    let launch = emulator::Launch {
+        grid: [2, 1, 1],
+        cluster: [2, 1, 1],
+        ..common::launch("k", 64, vec![common::zeroes("out", 4096)])
+    };
+    let report = common::run(&common::load(&super::kernel(body)), &launch, None, 5_000_000);
+    assert_eq!(common::codes(&report), ["mbarrier-init-unordered"], "{:#?}", report.findings);
+    let uses = report.findings[0].labels.iter().filter(|label| label.place.text.starts_with("mbarrier.arrive"));
+    assert_eq!(uses.count(), 2, "{:#?}", report.findings);
+}

@@ -210,6 +210,16 @@ fn float_sets() -> Vec<Row> {
             rows.push(op(&format!("set.{op_name}.{to}.{from}"), held, &[(class, one), (class, not)], nan * truth));
             rows.push(op(&format!("set.{op_name}.u32.{from}"), 'r', &[(class, one), (class, two)], less * ALL));
         }
+        // Pairs: the low halves one and two, the high ones one and NaN.
+        for (from, [one, two, not], truth) in
+            [("f16x2", [0x3c00, 0x4000, 0x7e00], 0x3c00), ("bf16x2", [0x3f80, 0x4000, 0x7fc0], 0x3f80)]
+        {
+            let sources = [('r', one << 16 | one), ('r', not << 16 | two)];
+            let both = nan << 16 | less;
+            rows.push(op(&format!("set.{op_name}.{from}.{from}"), 'r', &sources, both * truth));
+            let to = ["u32", "s32"][n % 2];
+            rows.push(op(&format!("set.{op_name}.{to}.{from}"), 'r', &sources, both * 0xffff));
+        }
         // BF16 of FP16 and of FP32.
         rows.push(op(&format!("set.{op_name}.bf16.f16"), 'h', &[('h', 0x3c00), ('h', 0x4000)], less * 0x3f80));
         rows.push(op(
@@ -223,6 +233,8 @@ fn float_sets() -> Vec<Row> {
     rows.push(op("set.eq.ftz.u32.f32", 'r', &[('f', 1), ('f', 2)], ALL));
     rows.push(op("set.eq.u32.f32", 'r', &[('f', 1), ('f', 2)], 0));
     rows.push(op("set.eq.ftz.u32.f16", 'r', &[('h', 1), ('h', 2)], ALL));
+    rows.push(op("set.eq.ftz.f16x2.f16x2", 'r', &[('r', 0x3c00_0001), ('r', 0x3c01_8002)], 0x3c00));
+    rows.push(op("set.eq.ftz.u32.f16x2", 'r', &[('r', 0x0001_3c00), ('r', 0x0002_3c01)], 0xffff_0000));
     rows
 }
 

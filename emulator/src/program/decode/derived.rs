@@ -6,11 +6,12 @@ use crate::program::convert::Conversion;
 use crate::program::lanes::lanes;
 use crate::program::layout::type_bytes;
 use crate::program::op::{Alu, Logic, Op, Reg, TRUE};
-use crate::program::{Bad, alu};
+use crate::program::{Bad, alu, packed_set};
 use crate::syntax::ast::Operand;
 
 pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) -> Family {
     match (base, mods) {
+        ("set", [op, flags @ .., to, from @ ("f16x2" | "bf16x2")]) => set_pairs(l, op, flags, (to, from), o),
         ("set", [op, rest @ .., to, from]) => set(l, op, rest, (to, from), o),
         ("slct", [.., ty, by]) => slct(l, (ty, by), mods.contains(&"ftz"), o),
         ("testp", [what, ty]) => testp(l, what, ty, o),
@@ -88,6 +89,15 @@ fn set(l: &mut Lowering, op: &str, rest: &[&str], (to, from): (&str, &str), o: &
     let Some(p) = compare(l, f, a, b, logic)? else { return Ok(None) };
     let (yes, no) = (l.constant32(yes)?, l.constant32(0)?);
     select(l, to, o.get(0)?, (Reg::B32(yes), Reg::B32(no), p))
+}
+
+/// `set.op{.ftz}.to.from d, a, b` of pairs.
+fn set_pairs(l: &mut Lowering, op: &str, flags: &[&str], (to, from): (&str, &str), o: &Operands) -> Family {
+    let Some(f) = packed_set::alu(op, flags, to, from) else { return Ok(None) };
+    o.expect(3..=3)?;
+    let (d, a, b) = (l.destination32(o.get(0)?)?, l.source(o.get(1)?, 4, false)?, l.source(o.get(2)?, 4, false)?);
+    let (Reg::B32(x), Reg::B32(y)) = (a, b) else { return Ok(None) };
+    Ok(Some(Decoded::new(Op::Alu { f, d, s: [x, y, 0] }, vec![a, b], vec![Reg::B32(d)])))
 }
 
 /// `slct.type.{s32|f32} d, a, b, c`: `a` if `c` is not negative; a NaN chooses `b` (PTX ISA, slct).

@@ -230,6 +230,8 @@ pub const FORMS: &[&str] = &[
     "set.{eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan}{.and|.or|.xor}?.bf16.{f16|f32}",
     "set.{eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan}{.and|.or|.xor}?.{u32|s32|f32|f16|bf16}.f64",
     "set.{eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan}{.and|.or|.xor}?.{u32|s32|bf16}.bf16",
+    "set.{eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan}{.ftz}?.{u32|s32|f16x2}.f16x2",
+    "set.{eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan}.{u32|s32|bf16x2}.bf16x2",
     "slct.{b16|u16|s16|b32|u32|s32|f32|b64|u64|s64|f64}.s32",
     "slct{.ftz}?.{b16|u16|s16|b32|u32|s32|f32|b64|u64|s64|f64}.f32",
     "setp.{eq|ne|lt|le|gt|ge}{.and|.or|.xor}?.{s16|u16|s32|u32|s64|u64}",

@@ -1,0 +1,100 @@
+//! Warps that hold copies of one value, as compilers lay out tiles that are smaller than their warps reach: each stores its copy, and whoever
+//! comes last, the value stays.
+
+use super::{clean, finds, run};
+
+/// Around a body that stores from `%r4` to the columns at `%r10` (that of the warp's own quarter): the first four warps load them again.
+fn columns(body: &str) -> String {
+    format!(
+        "
+    shr.u32 %r1, %r0, 5;
+    setp.lt.u32 %p0, %r0, 32;
+    setp.lt.u32 %p1, %r0, 128;
+    and.b32 %r2, %r0, 31;
+    @%p0 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot], 32;
+    bar.sync 0;
+    ld.shared.b32 %r3, [slot];
+    and.b32 %r11, %r1, 3;
+    shl.b32 %r10, %r11, 21;
+    add.u32 %r10, %r10, %r3;
+    and.b32 %r4, %r0, 127;
+{body}
+    tcgen05.wait::st.sync.aligned;
+    tcgen05.fence::before_thread_sync;
+    bar.sync 0;
+    tcgen05.fence::after_thread_sync;
+    @!%p1 bra LOADED;
+    tcgen05.ld.sync.aligned.32x32b.x1.b32 {{%r5}}, [%r10];
+    tcgen05.wait::ld.sync.aligned;
+    st.global.b32 [%rd0], %r5;
+    tcgen05.fence::before_thread_sync;
+LOADED:
+    bar.sync 0;
+    tcgen05.fence::after_thread_sync;
+    @%p0 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r3, 32;"
+    )
+}
+
+fn notes(body: &str, threads: u32) -> Vec<&'static str> {
+    let mut codes: Vec<_> = run(body, threads, None).notes.iter().map(|note| note.code).collect();
+    codes.sort_unstable();
+    codes
+}
+
+/// Eight warps, each with 16 of the 32 lanes that it reaches: no two of them store to the same cells.
+#[test]
+fn two_warps_of_a_quarter_store_to_their_halves_of_its_lanes() {
+    let halves = |first_of_the_second: u32| {
+        columns(&format!(
+            "
+    and.b32 %r6, %r2, 15;
+    shl.b32 %r7, %r11, 5;
+    add.u32 %r4, %r6, %r7;
+    @!%p1 add.u32 %r4, %r4, 16;
+    mov.b32 %r8, %r10;
+    @!%p1 add.u32 %r8, %r8, {};
+    tcgen05.st.sync.aligned.16x32bx2.x1.b32 [%r8], 1, {{%r4}};",
+            first_of_the_second << 16
+        ))
+    };
+    clean(&halves(16), 256, |n| if n < 128 { n as u32 } else { 0 });
+    finds(&halves(0), 256, "race-tensor");
+}
+
+#[test]
+fn two_warps_store_the_same_to_columns() {
+    let store = "    tcgen05.st.sync.aligned.32x32b.x1.b32 [%r10], {%r4};";
+    clean(&columns(store), 256, |n| if n < 128 { n as u32 } else { 0 });
+    assert_eq!(notes(&columns(store), 256), ["same-value-written-twice"]);
+    // Copies that differ in a bit of one lane.
+    let other = format!("    setp.eq.u32 %p2, %r0, 200;\n    @%p2 xor.b32 %r4, %r4, 1;\n{store}");
+    finds(&columns(&other), 256, "race-tensor");
+    // The first four have stored something else before: who comes behind the second four only may find that.
+    let before = format!("    @!%p1 bra STORE;\n    mov.b32 %r6, 7;\n{}\nSTORE:\n{store}", store.replace("%r4", "%r6"));
+    finds(&columns(&before), 256, "race-tensor");
+}
+
+#[test]
+fn two_warps_store_the_same_matrices() {
+    let matrices = |copy: &str| {
+        format!(
+            "
+    mov.u32 %r1, tile;
+    and.b32 %r2, %r0, 31;
+    shl.b32 %r3, %r2, 4;
+    add.u32 %r3, %r3, %r1;
+    add.u32 %r4, %r2, 100;
+    {copy}
+    stmatrix.sync.aligned.m8n8.x4.shared.b16 [%r3], {{%r4, %r4, %r4, %r4}};
+    bar.sync 0;
+    ldmatrix.sync.aligned.m8n8.x4.shared.b16 {{%r5, %r6, %r7, %r8}}, [%r3];
+    st.global.b32 [%rd0], %r8;"
+        )
+    };
+    clean(&matrices(""), 64, |n| 100 + n as u32 % 32);
+    assert_eq!(notes(&matrices(""), 64), ["same-value-written-twice"]);
+    finds(&matrices("setp.eq.u32 %p2, %r0, 40;\n@%p2 add.u32 %r4, %r4, 1;"), 64, "race-shared");
+    let before = "setp.ge.u32 %p1, %r0, 32;\n@%p1 bra STORE;\nmov.b32 %r6, 7;\n\
+                  stmatrix.sync.aligned.m8n8.x4.shared.b16 [%r3], {%r6, %r6, %r6, %r6};\nSTORE:";
+    finds(&matrices(before), 64, "race-shared");
+}
