@@ -19,7 +19,7 @@ use crate::tensor_map::Element;
 use rustc_hash::FxHashMap;
 
 /// A place in global memory: the buffer's number, and an offset.
-type Place = (usize, u64);
+pub type Place = (usize, u64);
 
 /// The bytes of a chunk.
 pub const CHUNK: usize = GRANULE as usize;

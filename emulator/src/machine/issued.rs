@@ -30,14 +30,17 @@ pub struct Issued {
     loads: FxHashMap<(usize, u32, u32), Option<Stamp>>,
     /// The accumulators of each thread.
     sums: FxHashMap<ActorId, Sums>,
-    /// Accumulators that overlap, of which that is told: first column, M and N of two, and the statement at which it is.
-    pub overlapping: Vec<([(u32, u32, u32); 2], u32)>,
+    /// Accumulators that overlap, of which that is told, and the statement at which it is.
+    pub overlapping: Vec<([Extents; 2], u32)>,
     /// The statements of their MMAs.
     pub astray: BTreeSet<u32>,
 }
 
 /// The accumulators of a thread.
 pub type Sums = SmallVec<[Sum; 2]>;
+
+/// An accumulator: its first column, M and N.
+pub type Extents = (u32, u32, u32);
 
 /// So many accumulators of a thread are remembered: those that it has used last.
 const MOST_SUMS: usize = 8;
@@ -49,7 +52,7 @@ pub struct Recent {
     /// The first of the CTAs that take part, and how many do.
     pub ctas: (usize, usize),
     /// The accumulator: its first column, M and N, and the columns that it takes.
-    pub d: (u32, u32, u32),
+    pub d: Extents,
     pub columns: u32,
     pub layout: Layout,
     pub kind: Kind,

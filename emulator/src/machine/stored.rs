@@ -95,6 +95,12 @@ impl Cluster<'_> {
         Stored::all(d).find(agrees)
     }
 
+    /// The launch says how long the rows of the buffer are from which an operand came.
+    fn knows_rows_of(&self, cta: usize, d: &SharedDescriptor) -> bool {
+        let known = self.source(cta, d.chunk(0, 0, false));
+        known.is_none_or(|(buffer, _)| self.launch.buffers[buffer].row_bytes.is_some())
+    }
+
     /// The launch does not say how long the rows of a buffer are from which threads copied an operand: did they store it by another swizzle than its
     /// descriptor has? Stored in the order of the buffer, it may be permuted there.
     pub fn stored_otherwise(&mut self, cta: usize, laid: &Laid) -> bool {
@@ -163,10 +169,19 @@ impl Cluster<'_> {
                         "the MMA's operand {which} was stored with the {swizzle}, and its descriptor promises {has}"
                     ),
                     RULE,
-                    format!(
-                        "Set bits 61 to 63 of the descriptor to {code}, the {swizzle}, and its stride offset to {} bytes.",
-                        8 * width
-                    ),
+                    match d.swizzle != 0 && !self.knows_rows_of(cta, &d) {
+                        // Of rows that lie one behind the other, either may be meant.
+                        true => format!(
+                            "Let both be the same: store the tile with the {} (of 128 bytes: chunk c of row r at chunk c xor (r mod 8)), or set bits 61 to 63 \
+                             of the descriptor to {code}, the {swizzle}, and its stride offset to {} bytes.",
+                            asked.swizzle(),
+                            8 * width
+                        ),
+                        false => format!(
+                            "Set bits 61 to 63 of the descriptor to {code}, the {swizzle}, and its stride offset to {} bytes.",
+                            8 * width
+                        ),
+                    },
                 );
                 diagnostic.labels.extend(writer);
                 diagnostic

@@ -2,7 +2,7 @@
 
 use super::boxes::{Laid, Which};
 use super::cluster::Cluster;
-use super::copied::CHUNK;
+use super::copied::{CHUNK, Place};
 use super::tensor::SharedDescriptor;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::program::op::Op;
@@ -36,11 +36,11 @@ impl Cluster<'_> {
     fn are_rows(&self, cta: usize, d: &SharedDescriptor, rows: u32) -> bool {
         let few = d.elements.of_chunk();
         let places = (0..rows).map(|row| [0, few].map(|k| self.source(cta, d.chunk(row, k, false))));
-        let known: Vec<(u64, [Option<(usize, u64)>; 2])> = (0..).zip(places).collect();
+        let known: Vec<(u64, [Option<Place>; 2])> = (0..).zip(places).collect();
         let mut firsts = known.iter().filter_map(|&(row, [first, _])| Some((row, first?)));
         let (Some((row, (buffer, from))), Some((next, (_, to)))) = (firsts.next(), firsts.next()) else { return false };
         let pitch = to.saturating_sub(from) / (next - row);
-        let fits = |n: u64, half: u64, at: Option<(usize, u64)>| {
+        let fits = |n: u64, half: u64, at: Option<Place>| {
             at.is_none_or(|at| at == (buffer, from + (n - row.min(n)) * pitch + half * CHUNK as u64))
         };
         let all = known.iter().all(|&(n, [one, other])| fits(n, 0, one) && fits(n, 1, other));

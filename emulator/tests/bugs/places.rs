@@ -73,9 +73,12 @@ fn what_threads_stored_is_known_without_the_length_of_rows() {
     {
         let edit = format!("or.b64 %rd3, %rd3, {edit};");
         let report = run(OneTile, &[(A, &edit)], without_rows, 400_000);
-        let says = ["A was stored with the 128-byte swizzle", promised, "Set bits 61 to 63 of the descriptor to 2"];
+        let says = ["A was stored with the 128-byte swizzle", promised, "bits 61 to 63 of the descriptor to 2"];
         one_of(&report, "swizzle-mismatch", "tcgen05.mma", &says);
     }
+    let fewer = [("    and.b32 %r4, %r3, 7;", "    and.b32 %r4, %r3, 3;")];
+    let report = run(OneTile, &fewer, without_rows, 400_000);
+    one_of(&report, "swizzle-mismatch", "tcgen05.mma", &["xor (r mod 8)"]);
     let narrow = run(OneTile, &[("0x08200010", "0x08100010")], without_rows, 400_000);
     one_of(&narrow, "undefined-value-stored", "tcgen05.ld", &["this MMA has N = 64", "its N is 64"]);
     assert!(run(OneTile, &[], without_rows, 400_000).is_clean());
