@@ -119,6 +119,13 @@ pub(crate) struct Kernel {
     pub half_stores: bool,
 }
 
+impl Kernel {
+    /// It has MMAs that read shared memory.
+    pub(crate) fn multiplies(&self) -> bool {
+        self.code.iter().any(|inst| matches!(inst.op, op::Op::Mma(_) | op::Op::Wgmma(_)))
+    }
+}
+
 /// A kernel parameter's place in the parameter block.
 #[derive(Debug)]
 pub(crate) struct ParamSlot {
