@@ -145,6 +145,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("tensor-lane-quarter", "a warp addresses lanes of tensor memory that it cannot reach"),
     ("tensor-map", "a tensor map that is none, or does not fit its copy"),
     ("tensor-map-not-acquired", "a tensor map that the kernel changed, used without the tensormap proxy's fences"),
+    ("tensor-map-overlap", "a tensor map whose strides let elements lie in the same bytes (a note)"),
     ("tensor-memory-leak", "tensor memory that is never freed"),
     ("tensor-relinquished", "tcgen05.alloc after relinquish_alloc_permit"),
     ("trap", "the kernel executed trap"),

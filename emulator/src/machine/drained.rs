@@ -141,6 +141,7 @@ impl Products {
         let last = never.last().unwrap_or(first);
         let product = format!("the product that an MMA leaves at {}", self.name);
         let title = match count {
+            1 if self.columns > 1 => format!("column {first} of {product} is never read{lanes}"),
             _ if count == self.columns => format!("{product} is never read{lanes}"),
             _ if last - first + 1 == count => format!("columns {first} to {last} of {product} are never read{lanes}"),
             _ => format!("{count} columns of {product} are never read{lanes}: the first is column {first}"),

@@ -237,7 +237,7 @@ impl Cluster<'_> {
         })?;
         if let Some(what) = map.overlaps().filter(|_| self.options.judges()) {
             let mut diagnostic = self.problem(
-                "tensor-map",
+                "tensor-map-overlap",
                 at.site,
                 format!("elements of the tensor of this copy lie in the same bytes: {what}"),
                 "A tensor map's strides lead from one index of a dimension to the next, in bytes (cuTensorMapEncodeTiled; PTX ISA 5.5.1). Shorter ones than \

@@ -385,7 +385,7 @@ pub fn cases() -> Vec<Case> {
             "rows of the tensor map of A begin before the ones before them end",
             Ring,
             &[],
-            Notes("tensor-map", "@load_a", Result::Wrong),
+            Notes("tensor-map-overlap", "@load_a", Result::Wrong),
         )
         .launched(|launch| change_map(launch, 0, |map| map.strides[0] /= 2)),
         case(
