@@ -7,7 +7,7 @@ use super::memory::{Global, Runs};
 use super::outbox::Outbox;
 use super::places::Places;
 use super::share::{RATE_BYTES, Rates};
-use super::state::{ActorKind, Commit, Cta, NamedBarrier, Origin, Pending, Race, RaceMemory, Span};
+use super::state::{ActorKind, Commit, Cta, Lacks, NamedBarrier, Origin, Pending, Race, RaceMemory, Span};
 use super::tracker::Tracker;
 use super::values::{Blank, Dependences};
 use super::warp::{Queue, Warp};
@@ -368,7 +368,7 @@ impl<'a> Cluster<'a> {
         if let Some(n) = self.origins.iter().position(|o| o.site == site && o.text == text) {
             return n as u32;
         }
-        self.origins.push(Origin { site, text, beside: None });
+        self.origins.push(Origin { site, text, lacks: Lacks::Value, beside: None });
         self.origins.len() as u32 - 1
     }
 

@@ -212,8 +212,19 @@ pub struct CopiesArrival {
 pub struct Origin {
     pub site: u32,
     pub text: String,
+    pub lacks: Lacks,
     /// An MMA whose accumulator ends in front of it: what is said of that, and what to try.
     pub beside: Option<Beside>,
+}
+
+/// What an undefined value lacks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Lacks {
+    /// Nothing wrote it, or what wrote it is not defined.
+    #[default]
+    Value,
+    /// Scale factors that an MMA reads.
+    Factors,
 }
 
 /// An accumulator that lacks what is read beside it.
