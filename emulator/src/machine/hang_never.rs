@@ -52,7 +52,7 @@ impl Cluster<'_> {
             return self.only_at_the_twin(barrier, twin, wait);
         }
         if let Some(other) = self.other_stage(blocked, root) {
-            return self.only_at_another_stage(root, barrier, other, wait);
+            return self.only_at_another_stage(blocked, root, barrier, other, wait);
         }
         let name = self.barrier_name(barrier);
         let passed_before = self.warps[root.warp].passed.iter().any(|passed| passed.barrier == barrier);

@@ -10,7 +10,7 @@
 //! | `step` | what each instruction does; `compute` those that only touch registers, `access`, `fill`, `ordering`, `rewrites` and `charge` plain memory, `atomics` and `halves` strong accesses, `sync`, `barrier_cta`, `barrier_cluster`, `mbarrier_places` and `mbarrier_ops` barriers, `register_pool` `setmaxnreg`, `tensor_alloc`, `tensor_ops`, `mma`, `mma_operands` and `commit` `tcgen05`, `wgmma`, `wgmma_descriptor` and `wgmma_work` Hopper's tensor core, `tma`, `tma_places`, `copy`, `direct`, `prefetches` and `bulk` the TMA engine |
 //! | `loaded`, `slices`, `boxes`, `depths`, `copied`, `stored`, `unread`, `unshifted`, `narrow`, `stage`, `staged`, `bounding_box` | what lies in tiles of shared memory, how MMAs read it, and what is said where both disagree |
 //! | `values` | clusters that compute no values |
-//! | `explain`, `drafts`, `explain_shared`, `explain_copy`, `explain_global`, `explain_bytes`, `explain_tensor`, `explain_phase`, `explain_wgmma`, `trap`, `print`, `overtaken`, `promises`, `remote`, `started`, `hang`, `hang_barrier`, `hang_columns`, `hang_commit`, `hang_groups`, `hang_mbarrier`, `hang_never`, `hang_root`, `hang_targets`, `hang_twins`, `hang_ways`, `short_launch`, `names`, `findings`, `follows`, `statements` | what is said when something is wrong |
+//! | `explain`, `drafts`, `explain_shared`, `explain_copy`, `explain_global`, `explain_bytes`, `explain_tensor`, `explain_phase`, `explain_wgmma`, `trap`, `print`, `overtaken`, `promises`, `remote`, `started`, `hang`, `hang_barrier`, `hang_columns`, `hang_commit`, `hang_groups`, `hang_mbarrier`, `hang_never`, `hang_root`, `hang_rounds`, `hang_targets`, `hang_twins`, `hang_ways`, `short_launch`, `names`, `findings`, `follows`, `statements` | what is said when something is wrong |
 
 mod access;
 mod accumulators;
@@ -75,6 +75,7 @@ mod hang_groups;
 mod hang_mbarrier;
 mod hang_never;
 mod hang_root;
+mod hang_rounds;
 mod hang_targets;
 mod hang_twins;
 mod hang_ways;
