@@ -42,7 +42,7 @@ fn the_stage_of_the_producer_runs_past_the_last() {
     assert!(run(Ring, APART, |_| {}, 400_000).is_clean(), "the ring is right so");
     let three = "    add.u32 %r11, %r11, 1;\n    setp.eq.u32 %p5, %r11, 3;\n    @%p5 mov.u32 %r11, 0;";
     let found = first(Ring, &[APART, &[("@next_stage_producer", three)]].concat(), |_| {});
-    assert_eq!(found.code, "race-shared", "{}", told(&[found.clone()]));
+    assert_eq!(found.code, "race-shared", "{}", told(std::slice::from_ref(&found)));
     says(&found, &["belongs to two stages", "Let the stage begin at 0 again behind the last one"]);
 }
 
