@@ -78,10 +78,18 @@ pub enum Meaning {
     Plain,
     /// A wait that passed on a phase which had let its warp pass before.
     PassedAgain,
+    /// A wait that passed on an earlier phase than that of what it should wait for.
+    PassedEarlier,
+    /// An mbarrier that is initialised for fewer arrivals than come in a phase.
+    CountsTooFew,
     /// An MMA that no commit follows.
     NotCommitted,
     /// A copy that writes the same bytes for two mbarriers.
     OneForTwoStages,
+    /// An arrival that does not belong to its mbarrier, but to one that somebody waits for in vain.
+    Astray,
+    /// An arrival that may be meant for an mbarrier that somebody waits for in vain.
+    PerhapsAstray,
 }
 
 impl Label {

@@ -53,6 +53,8 @@ mod rows_31_40;
 mod several;
 #[path = "bugs/steps.rs"]
 mod steps;
+#[path = "bugs/synced.rs"]
+mod synced;
 #[path = "bugs/tiles.rs"]
 mod tiles;
 #[path = "bugs/tried.rs"]

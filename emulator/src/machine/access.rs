@@ -6,8 +6,7 @@ use super::memory::Runs;
 use super::outbox::{Item, Write};
 use super::registers::lanes;
 use super::resolve::{Access, Target};
-use super::scale_factors::READS_FACTORS;
-use super::state::{At, Beside, Race, RaceMemory, Slot};
+use super::state::{At, Beside, Lacks, Origin, Race, RaceMemory, Slot};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::order::Stamp;
 use crate::program::atomic::{LoadOp, StoreOp};
@@ -396,9 +395,9 @@ impl<'a> Cluster<'a> {
         true
     }
 
-    /// What to do about a value that is not defined, by the statement that it comes from and the reason.
-    fn advice(&self, site: u32, why: &str) -> &'static str {
-        if why.starts_with(READS_FACTORS) {
+    /// What to do about a value that is not defined, by where it comes from and what that lacks.
+    fn advice(&self, &Origin { site, lacks, .. }: &Origin) -> &'static str {
+        if lacks == Lacks::Factors {
             return "Bring the scale factors to tensor memory before the MMA that reads them: tcgen05.cp, in all four quarters of 32 lanes.";
         }
         let of_tensor_memory = |op: &Op| matches!(op, Op::Mma(_) | Op::TensorLoad { .. });
@@ -422,7 +421,7 @@ impl<'a> Cluster<'a> {
         let here = match self.kept_origin(from.cta, from.offset & !3, from.offset + 1) {
             Some(n) => {
                 let origin = self.origins[n as usize].clone();
-                diagnostic.help = self.advice(origin.site, &origin.text).into();
+                diagnostic.help = self.advice(&origin).into();
                 diagnostic.rule = UNKNOWN_RULE.into();
                 if let Some(Beside { mma, text, help }) = origin.beside {
                     diagnostic.labels.insert(0, self.label(mma, text));
@@ -448,7 +447,7 @@ impl<'a> Cluster<'a> {
         let mut help = WRITE_FIRST.to_string();
         if origin != 0 {
             let o = self.origins[origin as usize].clone();
-            help = self.advice(o.site, &o.text).into();
+            help = self.advice(&o).into();
             labels.push(self.label(o.site, o.text));
             if let Some(beside) = o.beside {
                 labels.push(self.label(beside.mma, beside.text));

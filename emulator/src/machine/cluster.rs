@@ -7,7 +7,7 @@ use super::memory::{Global, Runs};
 use super::outbox::Outbox;
 use super::places::Places;
 use super::share::{RATE_BYTES, Rates};
-use super::state::{ActorKind, Commit, Cta, NamedBarrier, Origin, Pending, Race, RaceMemory, Span};
+use super::state::{ActorKind, Commit, Cta, Lacks, NamedBarrier, Origin, Pending, Race, RaceMemory, Span};
 use super::tracker::Tracker;
 use super::values::{Blank, Dependences};
 use super::warp::{Queue, Warp};
@@ -342,14 +342,15 @@ impl<'a> Cluster<'a> {
                 self.race_keys.insert(key, self.races.len());
                 self.raced.iter_mut().for_each(|raced| raced.push(self.races.len()));
                 let unheeded = self.unheeded_by(&race);
-                let passed = match issuer {
+                let first_passed = self.passed_for_second(&race);
+                let passed = match race.by.and_then(|w| self.warps.get(w)).or(issuer) {
                     Some(warp) if race.passed.is_empty() => warp.passed.clone(),
                     _ => race.passed,
                 };
                 let not_fenced = race.conflict.reason == Reason::NotFenced && narrow_fence.is_none();
                 let reader = self.issuer(race.second).filter(|_| not_fenced);
                 let misplaced = reader.and_then(|reader| self.misplaced_fence(first, reader));
-                self.races.push(Race { passed, unheeded, misplaced, ..race });
+                self.races.push(Race { passed, first_passed, unheeded, misplaced, ..race });
             }
         }
     }
@@ -379,7 +380,7 @@ impl<'a> Cluster<'a> {
         if let Some(n) = self.origins.iter().position(|o| o.site == site && o.text == text) {
             return n as u32;
         }
-        self.origins.push(Origin { site, text, beside: None });
+        self.origins.push(Origin { site, text, lacks: Lacks::Value, beside: None });
         self.origins.len() as u32 - 1
     }
 

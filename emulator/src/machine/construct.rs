@@ -8,7 +8,7 @@ use super::outbox::Outbox;
 use super::registers::Registers;
 use super::share::Rates;
 use super::spare::Spare;
-use super::state::{ActorKind, Cta, Engines, NamedBarrier, Origin};
+use super::state::{ActorKind, Cta, Engines, Lacks, NamedBarrier, Origin};
 use super::tracker::Tracker;
 use super::values::Blank;
 use super::warp::{Fragment, Queue, State, Warp};
@@ -119,7 +119,7 @@ impl<'a> Cluster<'a> {
             wanted_columns: None,
             strangers: FxHashMap::default(),
             race_keys: HashMap::new(),
-            origins: vec![Origin { site: 0, text: String::new(), beside: None }],
+            origins: vec![Origin { site: 0, text: String::new(), lacks: Lacks::Value, beside: None }],
             kept_origins: Default::default(),
             unwritten: vec![],
             events: BinaryHeap::new(),

@@ -134,12 +134,13 @@ impl Cluster<'_> {
                 let on = passed.phase.map_or("on the fresh mbarrier".to_string(), |phase| format!("for phase {phase}"));
                 let text =
                     format!("{other} passes its wait for {there} {on} a second time here, by parity {}", passed.parity);
-                diagnostic.labels.insert(1, self.label(passed.site, text).that_means(Meaning::PassedAgain));
+                // Before any phase, it is as likely that the wait is not what should let it pass.
+                let meaning = if passed.phase.is_some() { Meaning::PassedAgain } else { Meaning::Plain };
+                diagnostic.labels.insert(1, self.label(passed.site, text).that_means(meaning));
                 diagnostic.help = format!(
                     "Let the parity of the wait for {there} change with each phase: in a ring, where the stage begins at 0 again, there alone, \
                      and on from one tile to the next."
                 );
-                self.findings.overflow_by_parity |= passed.phase.is_some();
             }
             (None, Some(twin), _) => {
                 let there = self.barrier_name(twin as u32);

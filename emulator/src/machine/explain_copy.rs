@@ -110,7 +110,10 @@ impl Cluster<'_> {
                 let told = self.cure_of_a_missing_wait(race).or_else(|| self.cure_of_a_reader_not_counted(race));
                 Some(told.unwrap_or_else(|| self.cure_of_load(first, second, &race.passed)))
             }
-            (_, Some(Mbarrier)) if self.meant_the_load(race) => Some(self.cure_of_load(second, first, &[])),
+            (_, Some(Mbarrier)) if self.meant_the_load(race) || self.passed_again_for_load(race).is_some() => {
+                let passed = self.passed_again_for_load(race);
+                Some(self.cure_of_load(second, first, passed.as_slice()))
+            }
             (BulkReads { .. }, Some(ActorKind::Warp(_)))
                 if self.cure_of_an_arrival_straight_before(first, second, false).is_some() =>
             {

@@ -13,9 +13,9 @@ use crate::program::facts::leads;
 /// How a wait passes for which no phase is complete.
 const AT_ONCE: &str = "at once: the barrier was fresh, and parity 1 counts as complete";
 
-/// How a label of a wait ends, and what it means: whether it has passed on a phase which had let its warp pass before.
+/// How a label of a wait for another phase ends, and what it means: whether it has passed on one which had let its warp pass before.
 pub fn passed_before(again: bool) -> (&'static str, Meaning) {
-    if again { (" a second time", Meaning::PassedAgain) } else { ("", Meaning::Plain) }
+    if again { (" a second time", Meaning::PassedAgain) } else { ("", Meaning::PassedEarlier) }
 }
 
 impl Cluster<'_> {
@@ -93,18 +93,22 @@ impl Cluster<'_> {
             && *n < phase
             && let Some(early) = self.early_arrival(commit.barrier, *n)
         {
+            let waiter = self.second_warp(race).filter(|_| !race.late);
+            let counts = waiter.and_then(|waiter| self.counts_too_few_commits(commit.barrier, waiter));
+            let (init, counts) = counts.unzip();
+            let labels = init.into_iter().chain([
+                self.label(early, format!("an arrival from here completes phase {n}")),
+                self.label(*site, format!("this wait passed on phase {n}")),
+                read,
+                self.label(commit.site, format!("the {work}'s completion arrives in phase {phase}")),
+            ]);
             return base(
                 "early-arrival",
                 format!("{barrier} completes phase {n} before the {work} that writes {{}} is complete"),
-                vec![
-                    self.label(early, format!("an arrival from here completes phase {n}")),
-                    self.label(*site, format!("this wait passed on phase {n}")),
-                    read,
-                    self.label(commit.site, format!("the {work}'s completion arrives in phase {phase}")),
-                ],
-                format!(
+                labels.collect(),
+                counts.unwrap_or_else(|| format!(
                     "Let one arrival complete one phase for each wait: a single tcgen05.commit, after the last {work}."
-                ),
+                )),
             );
         }
         match passed {
@@ -164,6 +168,22 @@ impl Cluster<'_> {
         Some(self.label(last.site, format!("the last wait before it is for {}", self.barrier_name(last.barrier))))
     }
 
+    /// The wait by which the warp of the first access had last got past the mbarrier of the second, if that is a copy's.
+    pub fn passed_for_second(&self, race: &Race) -> Option<Passed> {
+        let copy = self.kind(race.second).filter(|kind| matches!(kind, ActorKind::Mbarrier));
+        let barrier = copy.and_then(|_| self.barrier_of(race.second.actor))?;
+        let by = self.issuer(race.conflict.first)?;
+        self.warps[by].passed.iter().find(|passed| passed.barrier == barrier).copied()
+    }
+
+    /// Who reads before a load writes has waited for the load's mbarrier, by a wait that passes twice on one phase: it wants what the load brings.
+    pub fn passed_again_for_load(&self, race: &Race) -> Option<Passed> {
+        let reads = !race.conflict.first_writes && race.conflict.second_writes;
+        let passed = race.first_passed.filter(|passed| reads && passed.again)?;
+        let phase = self.barriers[passed.barrier as usize].phase_of(race.second.epoch)?;
+        passed.phase.is_none_or(|seen| seen < phase).then_some(passed)
+    }
+
     /// Who comes second has waited for the mbarrier that a commit behind the MMA arrives at, but has passed on an earlier phase: that
     /// wait, and what to wait for.
     pub fn passed_earlier(&self, race: &Race, mma: Stamp) -> Option<(Label, String)> {
@@ -206,10 +226,15 @@ impl Cluster<'_> {
         let (name, b) = (self.barrier_name(barrier), &self.barriers[barrier as usize]);
         let completes = format!("this commit completes phase {phase} of {name}");
         let wait = self.label(passed.site, format!("this wait passed on phase {phase}"));
+        let comes = if others { "the MMA is another warp's" } else { "this MMA comes behind it" };
+        let counts = self.second_warp(race).and_then(|waiter| self.counts_too_few_commits(barrier, waiter));
+        if let Some((init, help)) = counts {
+            return Some((vec![init, self.label(commit.site, format!("{completes}; {comes}")), wait], help));
+        }
         if others {
             let arrivals = counted(b.expected, "arrival");
             let labels = vec![
-                self.label(commit.site, format!("{completes}; the MMA is another warp's")),
+                self.label(commit.site, format!("{completes}; {comes}")),
                 wait,
                 self.label(b.init.site, format!("{name} is initialised for {arrivals} a phase")),
             ];
@@ -224,7 +249,7 @@ impl Cluster<'_> {
         let otherwise = later.map(|later| {
             format!(" If it is meant for those before, the wait has to be for phase {later}, of which the commit follows this MMA.")
         });
-        let labels = vec![self.label(commit.site, format!("{completes}; this MMA comes behind it")), wait];
+        let labels = vec![self.label(commit.site, format!("{completes}; {comes}")), wait];
         let help = format!("Let the commit at {name} follow the MMAs that read it.{}", otherwise.unwrap_or_default());
         Some((labels, help))
     }

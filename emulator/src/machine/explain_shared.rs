@@ -16,7 +16,7 @@ impl Cluster<'_> {
         let name = self.shared_place(race.conflict.byte as u32);
         let is_mma = |s| matches!(self.kind(s), Some(ActorKind::Mmas { .. } | ActorKind::Wgmmas { .. }));
         let draft = Draft::of(race, Some(&name));
-        if let Some(stages) = self.one_place_for_two_stages(race, &name) {
+        if let Some(stages) = self.stages_overlap(race, &name).or_else(|| self.one_place_for_two_stages(race, &name)) {
             return stages;
         }
         // What overwrites does not see what it overwrites: production kernels leave this fence out.
@@ -93,7 +93,7 @@ impl Cluster<'_> {
             if let Some(draft) = self.explain_stage(race, &name) {
                 return draft;
             }
-            if is_mma(second) && !race.late || race.unwritten {
+            if is_mma(second) && !race.late || race.unwritten || self.passed_again_for_load(race).is_some() {
                 let overrun = match race.memory {
                     RaceMemory::Shared(cta) => self.cure_of_an_overrun(cta, race.conflict.byte, mma.site),
                     _ => None,
@@ -138,6 +138,8 @@ impl Cluster<'_> {
             let at_home = || self.cure_of_word_at_home(race).map(|cure| (cure.labels, cure.help));
             let (earlier, better) = self.told_by_another(race, mma).or(earlier).or_else(at_home).unzip();
             labels.extend(earlier.into_iter().flatten());
+            // What is to be changed comes first, and is told once, whatever comes too early by it.
+            labels.sort_by_key(|label| label.meaning != Meaning::CountsTooFew);
             let work = if self.is_tensor_copy(mma.site) { "a tcgen05.cp" } else { "an MMA" };
             return draft(
                 "operand-overwritten",
@@ -150,6 +152,11 @@ impl Cluster<'_> {
         if race.same_value {
             return self.explain_same_value(race, name.clone());
         }
+        // Who reads before a load writes, and wants what that brings, comes second by rights.
+        let (first, second, [first_writes, second_writes]) = match self.passed_again_for_load(race) {
+            Some(_) => (second, first, [true, false]),
+            None => (first, second, [race.conflict.first_writes, race.conflict.second_writes]),
+        };
         let verb = |writes| if writes { "writes" } else { "reads" };
         let cure = self.cure_of_unheeded(race).or_else(|| self.relaxed_cluster_barrier(race));
         let cure = cure.or_else(|| self.mixed_barrier(race));
@@ -181,13 +188,13 @@ impl Cluster<'_> {
             format!(
                 "{} {} {{}}, {} {} it, and nothing orders the two",
                 self.who(first),
-                verb(race.conflict.first_writes),
+                verb(first_writes),
                 self.who(second),
-                verb(race.conflict.second_writes)
+                verb(second_writes)
             ),
             cure.labels_behind([
-                self.label(second.site, format!("{} {} it here", self.who(second), verb(race.conflict.second_writes))),
-                self.label(first.site, format!("{} {} it here", self.who(first), verb(race.conflict.first_writes))),
+                self.label(second.site, format!("{} {} it here", self.who(second), verb(second_writes))),
+                self.label(first.site, format!("{} {} it here", self.who(first), verb(first_writes))),
             ]),
             cure.rule,
             cure.help,

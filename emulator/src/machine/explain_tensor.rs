@@ -2,6 +2,7 @@
 
 use super::cluster::Cluster;
 use super::drafts::Draft;
+use super::hang_mbarrier::counts_too_few;
 use super::names::Name;
 use super::state::{ActorKind, Heard, Race};
 use crate::diagnostic::{Label, Severity};
@@ -253,10 +254,12 @@ impl Cluster<'_> {
             self.label(load.site, "read here; its completion is not ordered before the MMA"),
         ];
         let (again, help) = self.waits_for_readers_again(mma, load).unzip();
+        let told = self.tells_too_early(mma, load).filter(|_| again.is_none());
         match again {
             Some(wait) => labels.push(wait),
-            None => labels.extend(self.tells_too_early(mma, load)),
+            None => labels.extend(told.as_ref().map(|told| told.0.clone())),
         }
+        let help = help.or(told.and_then(|told| told.1));
         Draft::of(race, Some(name))(
             "accumulator-overwritten",
             format!("the {} overwrites {{}} while {} may still be reading it", self.tensor_work(mma), self.who(load)),
@@ -269,8 +272,9 @@ impl Cluster<'_> {
         )
     }
 
-    /// Where who reads a product arrives at an mbarrier that the MMA's thread waits for as it should: some of its loads come behind that.
-    fn tells_too_early(&self, mma: Stamp, load: Stamp) -> Option<Label> {
+    /// Where who reads a product arrives at an mbarrier that the MMA's thread waits for as it should: some of its loads come behind that, or the MMA's
+    /// thread has waited for another phase than that of this arrival; and what to try then.
+    fn tells_too_early(&self, mma: Stamp, load: Stamp) -> Option<(Label, Option<String>)> {
         let (Some(ActorKind::Mmas { warp, .. }), Some(ActorKind::TensorLoads(reader))) =
             (self.kind(mma), self.kind(load))
         else {
@@ -284,12 +288,26 @@ impl Cluster<'_> {
             })
             .find(|(_, came)| came.warp == reader as usize)
             .map(|(barrier, came)| (barrier, came.site))?;
+        let (who, name) = (self.who(load), self.barrier_name(barrier));
+        if !self.leads_past_no_wait(load.site, site) {
+            let text = format!(
+                "{who} arrives at {name} here, for which the MMA's thread waits: not all of its loads come before"
+            );
+            return Some((self.label(site, text), None));
+        }
+        let b = &self.barriers[barrier as usize];
         let text = format!(
-            "{} arrives at {} here, for which the MMA's thread waits: not all of its loads come before",
-            self.who(load),
-            self.barrier_name(barrier)
+            "{who} arrives at {name} here, behind the load; the MMA's thread has waited for a phase before that"
         );
-        Some(self.label(site, text))
+        let arrivers = self.warps_that_arrive(b);
+        let help = match arrivers > b.expected {
+            true => counts_too_few(&name, arrivers, b.expected),
+            false => format!(
+                "The arrival comes behind the load, and is waited for: check for how many arrivals {name} is initialised, the parity of the MMA thread's \
+                 wait for it, and that of the wait for the product."
+            ),
+        };
+        Some((self.label(site, text), Some(help)))
     }
 
     /// What the tensor core does for a statement: an MMA or a copy.

@@ -2,7 +2,7 @@
 
 use super::follows::{FOLLOWS, Follows, TOO_EARLY, Then, UNDEFINED, has_line, is_at};
 use super::statements::Statements;
-use crate::diagnostic::{Diagnostic, Label, Place, Severity, join_labels};
+use crate::diagnostic::{Diagnostic, Label, Meaning, Place, Severity, join_labels};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -15,12 +15,6 @@ pub type Key = (&'static str, Severity, Line);
 /// What names an mbarrier in its title: what is said of another one (the next stage of a ring, at the same line) would be false of it.
 const OF_ONE_MBARRIER: &[&str] = &["mbarrier-init-unordered", "phase-completed-early"];
 
-/// What an arrival leads to at an mbarrier that it is not meant for.
-const OF_AN_ARRIVAL: &[&str] = &["early-arrival", "mbarrier-split", "phase-overtaken"];
-
-/// What a wait leads to that passes twice on one phase, beside an arrival too many.
-const BY_PARITY: &[&str] = &["operand-not-ready", "operand-overwritten", "phase-overtaken", "product-added-twice"];
-
 /// The diagnostics of a run.
 #[derive(Debug, Default)]
 pub struct Findings {
@@ -32,14 +26,10 @@ pub struct Findings {
     never_written: HashSet<Line>,
     /// An arrival too many comes from others than those whose MMAs read what has not come.
     pub overflow_first: bool,
-    /// An arrival too many comes from a wait that let its warp pass twice on one phase: what is read or freed too early comes from that as well.
-    pub overflow_by_parity: bool,
     /// Waits for the bulk groups of threads that have none so far: the warp, and where.
     pub bulk_waits_for_none: BTreeSet<(usize, u32)>,
     /// The run hangs at an mbarrier to whose phase an earlier one has left bytes: the statements that bring bytes there.
     pub hangs_by_late_bytes: Vec<Place>,
-    /// The run hangs where nothing arrives, and this statement arrives at another mbarrier in its place: what that leads to there is no cause.
-    pub arrives_astray: Option<Place>,
 }
 
 fn line(place: &Place) -> Line {
@@ -96,9 +86,7 @@ impl Findings {
         self.in_accumulator.extend(other.in_accumulator.drain());
         self.never_written.extend(other.never_written.drain());
         self.overflow_first |= other.overflow_first;
-        self.overflow_by_parity |= other.overflow_by_parity;
         self.hangs_by_late_bytes.append(&mut other.hangs_by_late_bytes);
-        self.arrives_astray = self.arrives_astray.take().or(other.arrives_astray.take());
         other.list.into_iter().for_each(|diagnostic| self.add(diagnostic));
     }
 
@@ -143,16 +131,29 @@ impl Findings {
         self.list.remove(twice);
     }
 
-    /// A wait passes for some warps on an earlier phase than was meant, and others, too late for that, wait there for ever: one cause.
+    /// A wait passes for some warps on an earlier phase than was meant, and others, too late for that, wait there for ever: one cause. So it is where an
+    /// arrival completes phases that somebody who waits has not seen.
     fn join_waits(&mut self) {
-        let wait = |d: &Diagnostic| d.labels.first().map(|label| line(&label.place));
+        let begin = |d: &Diagnostic| d.labels.first().map(|label| line(&label.place));
         let hang = self.list.iter().position(|d| d.code == "hang");
         let Some(hang) = hang else { return };
-        let same = |d: &Diagnostic| d.code == "wrong-phase" && wait(d) == wait(&self.list[hang]);
-        let Some(early) = self.list.iter().position(same) else { return };
+        let early = |d: &Diagnostic| match d.code {
+            "wrong-phase" => begin(d) == begin(&self.list[hang]),
+            "mbarrier-split" => {
+                // Where the arrival is meant for what is waited for, that is said by the hang.
+                let mut plain = self.list[hang].labels.iter().filter(|label| label.meaning == Meaning::Plain);
+                begin(d).is_some_and(|arrival| plain.any(|label| line(&label.place) == arrival))
+            }
+            _ => false,
+        };
+        let Some(early) = self.list.iter().position(early) else { return };
         self.list[early].severity = Severity::Error;
+        let text = match self.list[early].code {
+            "wrong-phase" => "; who comes too late for that waits here for ever",
+            _ => "; who has not seen one of these phases waits for ever",
+        };
         if let Some(label) = self.list[early].labels.first_mut() {
-            label.text += "; who comes too late for that waits here for ever";
+            label.text += text;
         }
         self.list.remove(hang);
     }
@@ -224,12 +225,6 @@ impl Findings {
         self.join_initialisations();
         self.join_waits();
         self.join_late_bytes();
-        let astray = |d: &Diagnostic| {
-            self.arrives_astray
-                .as_ref()
-                .is_some_and(|place| d.labels.first().is_some_and(|label| label.place == *place))
-        };
-        self.list.retain(|d| !OF_AN_ARRIVAL.contains(&d.code) || !astray(d));
         // A wait whose answer nothing reads is a note where nothing depends on it.
         let unread: Vec<Line> = self.told("wait-result-unread");
         let is_told = |d: &Diagnostic| d.labels.first().is_some_and(|label| unread.contains(&line(&label.place)));
@@ -238,9 +233,6 @@ impl Findings {
         let put = |label: &Label| self.in_accumulator.contains(&line(&label.place));
         self.list.retain(|d| d.code != "scale-factors-apart" || !d.labels.iter().any(put));
         self.drop_what_follows(statements);
-        if self.overflow_by_parity && self.list.iter().any(|d| d.code == "mbarrier-overflow") {
-            self.list.retain(|d| d.severity == Severity::Error || !BY_PARITY.contains(&d.code));
-        }
         // A phase is overtaken where something is not waited for: what that does to data says more.
         let behind = |d: &Diagnostic| {
             FOLLOWS.iter().filter(|row| row.3 == Then::Behind).any(|row| self.follows(d, row, statements))
@@ -316,6 +308,33 @@ mod tests {
                 findings.list.iter().map(|d| (d.labels[0].place.line, d.severity)).collect();
             assert_eq!(left, [(10, Severity::Finding), (20, Severity::Error)]);
         }
+    }
+
+    /// An accumulator that is overwritten follows from a wait for another phase where who reads it says so behind the load; in front of it, that is a
+    /// mistake of its own.
+    #[test]
+    fn a_product_that_is_handed_back_in_front_of_its_load_is_told() {
+        let program = crate::load(
+            ".version 8.8\n.target sm_100a\n.address_size 64\n.entry kernel() {\n.reg .b32 %r<4>;\n.reg .b64 %d0;\n.reg .pred %p0;\n\
+             WAIT:\nmbarrier.try_wait.parity.shared.b64 %p0, [%r0], 0;\n@!%p0 bra WAIT;\nmbarrier.arrive.shared.b64 %d0, [%r1];\n\
+             tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r2}, [%r3];\nmbarrier.arrive.shared.b64 %d0, [%r2];\nret;\n}\n",
+        )
+        .expect("it loads");
+        let kernel = &program.kernels[0];
+        let place = |text: &str| kernel.sites.iter().find(|place| place.text.contains(text)).expect("it is there");
+        let told = |arrival: &str| -> Vec<&'static str> {
+            let mut findings = Findings::default();
+            for (code, texts) in
+                [("wrong-phase", ["try_wait", "tcgen05.ld"]), ("accumulator-overwritten", ["tcgen05.ld", arrival])]
+            {
+                let mut finding = finding(code, 0);
+                finding.labels = texts.map(|text| Label::new(place(text).clone(), "")).into();
+                findings.add(finding);
+            }
+            findings.finish(&Statements::of(&kernel.code, &kernel.sites)).0.iter().map(|d| d.code).collect()
+        };
+        assert_eq!(told("[%r2]"), ["wrong-phase"]);
+        assert_eq!(told("[%r1]"), ["wrong-phase", "accumulator-overwritten"]);
     }
 
     /// Which of two comes further down is asked of the kernel, and not of the text: there a function stands where it was written.

@@ -62,6 +62,9 @@ const READ_ELSEWHERE: &[&str] = &[
 /// Somebody reads tensor memory too early.
 const READS_EARLY: &[&str] = &["mma-not-awaited", "mma-not-committed", "wrong-phase", "early-arrival"];
 
+/// What a wait leads to that passes twice on one phase: who goes on so reads, tells and frees too early.
+const BY_PARITY: &[&str] = &["operand-not-ready", "operand-overwritten", "phase-overtaken", "product-added-twice"];
+
 pub const UNDEFINED: &[&str] = &["undefined-value-stored", "undefined-operand"];
 
 pub const TOO_EARLY: &str = "phase-completed-early";
@@ -85,6 +88,11 @@ pub const FOLLOWS: &[Follows] = &[
     // A note of the wait that a hang or an arrival too many is told by.
     Follows(&["wait-result-unread"], &["hang", "mbarrier-overflow"], has_its_place, Then::Dropped),
     Follows(&["phase-overtaken"], &["early-arrival"], shares_a_line, Then::Dropped),
+    Follows(&["phase-overtaken"], &["early-arrival"], arrives_behind_its_wait, Then::Dropped),
+    // What an arrival leads to at an mbarrier that it is not meant for. Where that is a guess, who reads too early is told all the same.
+    Follows(&["early-arrival"], &["hang"], begins_astray, Then::Dropped),
+    Follows(&["mbarrier-split"], &["hang"], begins_perhaps_astray, Then::Dropped),
+    Follows(&["early-arrival"], &["hang"], begins_perhaps_astray, Then::Behind),
     // What reads the bytes of a box, but otherwise than they lie there, or at the wrong time, leaves out others.
     Follows(&["loaded-never-read"], READ_OTHERWISE, shares_a_line, Then::Dropped),
     Follows(&["loaded-never-read"], &["operand-overlap"], anywhere, Then::Dropped),
@@ -92,11 +100,11 @@ pub const FOLLOWS: &[Follows] = &[
     Follows(&["loaded-never-read"], UNDEFINED, is_of_the_same_mma, Then::Dropped),
     // Where the run has stopped at the address, that says what is wrong with it.
     Follows(&["matrix-descriptor"], &["out-of-bounds"], is_of_the_same_mma, Then::Dropped),
-    Follows(READ_ELSEWHERE, &["out-of-bounds"], is_of_the_same_mma, Then::Dropped),
+    Follows(READ_ELSEWHERE, &["out-of-bounds"], is_read_elsewhere, Then::Dropped),
     // Of what is read with another swizzle than it was stored with, nobody asks which bytes elements share.
     Follows(&["operand-overlap"], &["swizzle-mismatch"], is_a_note_of_the_same_mma, Then::Dropped),
     // An operand that is read at a wrong address is anything but what was loaded.
-    Follows(READ_ELSEWHERE, &["matrix-descriptor", "instruction-descriptor"], is_of_the_same_mma, Then::Dropped),
+    Follows(READ_ELSEWHERE, &["matrix-descriptor", "instruction-descriptor"], is_read_elsewhere, Then::Dropped),
     // Who reads too early, or another phase, has not read what he should have.
     Follows(&["product-overwritten"], LEAVES_UNREAD, anywhere, Then::Dropped),
     Follows(&["product-overwritten"], &[], shares_a_line, Then::Dropped),
@@ -109,9 +117,15 @@ pub const FOLLOWS: &[Follows] = &[
     Follows(&["mbarrier-overflow"], &["operand-overwritten"], names_no_wait, Then::Behind),
     // What is multiplied before its bytes are there: a phase has not waited for all of them.
     Follows(UNDEFINED, &[TOO_EARLY], is_multiplied, Then::Dropped),
-    Follows(&["operand-not-ready", "race-shared"], &["phase-completed-early"], names_its_copy, Then::Dropped),
+    Follows(&["operand-not-ready", "race-shared"], &[TOO_EARLY], names_its_copy, Then::Dropped),
+    // Who frees a stage by MMAs that have not waited for its bytes frees it too early: who has waited for that brings the next ones.
+    Follows(&["operand-overwritten"], &[TOO_EARLY], names_its_copy_and_a_wait, Then::Dropped),
+    Follows(&["phase-overtaken"], &[TOO_EARLY], is_before_its_copy, Then::Dropped),
+    // Nor does anybody know when such a copy is complete, or to which phase its bytes come.
+    Follows(&["mbarrier-invalidated-early", "can-hang"], &[TOO_EARLY], names_its_copy, Then::Dropped),
     // Bytes that are written for two stages are those of neither.
     Follows(&["operand-not-ready", "operand-overwritten"], &["race-shared"], names_its_two_stages, Then::Dropped),
+    Follows(&["mbarrier-overflow", "hang"], &["race-shared"], is_of_two_stages, Then::Behind),
     // Who reads a product that it has not waited for hands its columns back too early: phases go by that nobody has seen.
     Follows(&["hang"], &["mma-not-awaited"], arrives_behind, Then::Behind),
     // What a warp stores behind a load of a product that it has not waited for.
@@ -127,16 +141,29 @@ pub const FOLLOWS: &[Follows] = &[
     Follows(&["swizzle-mismatch"], &["race-shared"], has_both_places, Then::Behind),
     // Who does not wait at the cluster's barrier does not know what was done before it.
     Follows(&["mbarrier-init-unordered"], &["cluster-barrier"], anywhere, Then::Behind),
-    // Who reads a product in another phase hands its columns back too early.
-    Follows(&["accumulator-overwritten"], &["wrong-phase", "early-arrival"], shares_a_line, Then::Dropped),
     // What several lanes or warps issue is done again by each of them.
     Follows(&["product-added-twice"], &["issued-by-many-lanes"], is_of_the_same_mma, Then::Dropped),
     // Of an operand that does not lie as its box, the depths and the bytes beyond are others.
     Follows(&["depth-mismatch"], &["box-mismatch"], is_of_the_same_mma, Then::Dropped),
     Follows(&["operand-not-ready"], &["box-mismatch"], is_of_the_same_mma, Then::Behind),
+    // Who reads a product in another phase hands its columns back too early; so does who is told of it too early, and who arrives too often.
+    Follows(&["accumulator-overwritten"], &["wrong-phase", "early-arrival"], is_handed_back_behind, Then::Dropped),
+    Follows(&["accumulator-overwritten"], &["mbarrier-split"], tells_by_its_arrival, Then::Dropped),
+    // So does who reads another product than it has waited for: it hands that one back.
+    Follows(&["accumulator-overwritten"], &["mma-not-awaited"], is_of_its_load, Then::Dropped),
+    // An mbarrier that counts too few arrivals is told once.
+    Follows(
+        &["early-arrival", "mbarrier-invalidated-early", "phase-overtaken"],
+        &["operand-overwritten"],
+        is_of_a_count,
+        Then::Dropped,
+    ),
+    Follows(&["mbarrier-invalidated-early", "phase-overtaken"], &["early-arrival"], is_of_a_count, Then::Dropped),
     // Who begins an accumulator that nobody has handed back goes through phases that nobody has seen.
     Follows(&["phase-overtaken"], &["accumulator-overwritten"], names_such_a_wait, Then::Dropped),
     // Who takes one phase for the next goes on too early, and says so to others too early, or too often.
+    Follows(BY_PARITY, &["mbarrier-overflow"], is_behind_a_second_pass, Then::Dropped),
+    Follows(&["phase-overtaken"], &["operand-not-ready"], is_behind_a_second_pass, Then::Dropped),
     Follows(&["mbarrier-overflow", "hang", "race-shared"], &["race-shared"], waits_again, Then::Behind),
     // Warps let each other go on where they do not belong together: some come too late for what they wait for.
     Follows(&["hang"], &["race-shared"], names_a_barrier, Then::Behind),
@@ -181,6 +208,12 @@ fn is_of_the_same_mma(one: &Diagnostic, other: &Diagnostic, statements: &Stateme
     less && one.labels.iter().filter(does).any(|label| has_line(other, label))
 }
 
+/// The one is of the same MMA, and says of no wait that it has passed on a wrong phase.
+fn is_read_elsewhere(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
+    let wrong_phase = |label: &Label| matches!(label.meaning, Meaning::PassedAgain | Meaning::PassedEarlier);
+    is_of_the_same_mma(one, other, statements) && !one.labels.iter().any(wrong_phase)
+}
+
 fn is_a_note_of_the_same_mma(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
     one.severity == Severity::Note && is_of_the_same_mma(one, other, statements)
 }
@@ -188,6 +221,22 @@ fn is_a_note_of_the_same_mma(one: &Diagnostic, other: &Diagnostic, statements: &
 /// The first place of the one is a place of the other.
 fn has_its_place(one: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
     one.labels.first().is_some_and(|origin| has_line(other, origin))
+}
+
+/// The one begins with an arrival that the other says does not belong to its mbarrier.
+fn begins_astray(one: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
+    begins_with(one, other, &[Meaning::Astray])
+}
+
+/// Or that may not.
+fn begins_perhaps_astray(one: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
+    begins_with(one, other, &[Meaning::Astray, Meaning::PerhapsAstray])
+}
+
+/// The one begins at a statement of which the other says one of these.
+fn begins_with(one: &Diagnostic, other: &Diagnostic, said: &[Meaning]) -> bool {
+    let mut labels = other.labels.iter().filter(|label| said.contains(&label.meaning));
+    one.labels.first().is_some_and(|origin| labels.any(|label| label.place.shown() == origin.place.shown()))
 }
 
 fn has_both_places(one: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
@@ -209,10 +258,74 @@ fn names_its_copy(one: &Diagnostic, other: &Diagnostic, statements: &Statements)
     one.labels.iter().any(|label| statements.are(&label.place, Does::Copies) && has_line(other, label))
 }
 
+/// The same, and who brings it has waited for an mbarrier.
+fn names_its_copy_and_a_wait(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
+    names_its_copy(one, other, statements) && !names_no_wait(one, other, statements)
+}
+
+/// The one is of a wait whose thread goes on to a copy of which the other lacks the bytes: others hear of the wait by these.
+fn is_before_its_copy(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
+    let copies = || other.labels.iter().filter(|label| statements.are(&label.place, Does::Copies));
+    let waits = one.labels.iter().filter(|label| statements.are(&label.place, Does::Waits));
+    waits.into_iter().any(|wait| copies().any(|copy| statements.lead(&wait.place, &copy.place)))
+}
+
+/// The other says of who reads that it has not waited for the product; who reads says so behind the load, and is waited for.
+fn is_handed_back_behind(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
+    let all = |d: &'_ Diagnostic, what| -> Vec<Place> {
+        let labels = d.labels.iter().filter(|label| statements.are(&label.place, what));
+        labels.map(|label| label.place.clone()).collect()
+    };
+    let (waits, arrivals) = (all(other, Does::Waits), all(one, Does::Arrives));
+    let loads = all(one, Does::Reads);
+    !loads.is_empty()
+        && loads.iter().all(|load| {
+            waits.iter().any(|wait| statements.lead(wait, load))
+                && arrivals.iter().any(|arrival| statements.lead(load, arrival))
+        })
+}
+
+/// The same of one load, in front of which the other names the last wait.
+fn is_of_its_load(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
+    let mut loads = one.labels.iter().filter(|label| statements.are(&label.place, Does::Reads));
+    is_handed_back_behind(one, other, statements) && loads.all(|load| has_line(other, load))
+}
+
+/// The one begins with an arrival to which who has heard of a product too early goes on, as the other says.
+fn arrives_behind_its_wait(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
+    let arrival = one.labels.first().filter(|label| statements.are(&label.place, Does::Arrives));
+    let mut waits = other.labels.iter().filter(|label| statements.are(&label.place, Does::Waits));
+    arrival.is_some_and(|arrival| waits.any(|wait| statements.lead(&wait.place, &arrival.place)))
+}
+
+/// The other begins with an arrival that the one names.
+fn tells_by_its_arrival(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
+    let arrival = other.labels.first().filter(|label| statements.are(&label.place, Does::Arrives));
+    arrival.is_some_and(|arrival| has_line(one, arrival))
+}
+
+/// The other begins with an mbarrier that counts too few arrivals, and both name what arrives there, or it.
+fn is_of_a_count(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
+    let counts = other.labels.first().filter(|label| label.meaning == Meaning::CountsTooFew);
+    let both = |label: &Label| statements.are(&label.place, Does::Commits) && has_line(other, label);
+    counts.is_some_and(|init| has_line(one, init) || one.labels.iter().any(both))
+}
+
+/// The other names a wait that passed on a phase which had let it pass before, and the one is of it, or of what its thread goes on to behind it.
+fn is_behind_a_second_pass(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
+    let mut again = other.labels.iter().filter(|label| label.meaning == Meaning::PassedAgain);
+    let behind = |wait: &Label| one.labels.iter().any(|label| statements.lead(&wait.place, &label.place));
+    again.any(|wait| has_line(one, wait) || behind(wait)) && one.severity < Severity::Error
+}
+
 /// The one is of a copy that writes the same bytes for two mbarriers, as the other says.
 fn names_its_two_stages(one: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
-    let copy = other.labels.iter().find(|label| label.meaning == Meaning::OneForTwoStages);
-    copy.is_some_and(|copy| has_line(one, copy))
+    let mut copies = other.labels.iter().filter(|label| label.meaning == Meaning::OneForTwoStages);
+    copies.any(|copy| has_line(one, copy))
+}
+
+fn is_of_two_stages(_: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
+    other.labels.iter().any(|label| label.meaning == Meaning::OneForTwoStages)
 }
 
 /// The one begins with a copy, which the other names behind what announces its bytes.

@@ -62,9 +62,6 @@ impl Cluster<'_> {
             let places: Vec<Place> = brought.map(|came| self.place(came.site)).collect();
             self.findings.hangs_by_late_bytes.extend(places);
         }
-        let in_vain = barrier_of(root).filter(|&n| self.is_never_told(n));
-        let astray = in_vain.and_then(|n| self.arrives_oddly(n).or_else(|| self.arrives_astray(&blocked, n)));
-        self.findings.arrives_astray = astray.map(|(site, _)| self.place(site));
         let drawn = self.draw_ring(&blocked, &chain);
         // Of two that wait for each other, it is known who should arrive before.
         let partner = chain.waits.get(1).filter(|_| drawn.is_some() && chain.waits.len() == 2);

@@ -11,7 +11,8 @@ use crate::program::op::Op;
 /// So many phases that a waiter has not seen are no matter of its parity: something arrives too often.
 const OFTEN: u32 = 5;
 
-fn counts_too_few(name: &str, arrivers: u32, expected: u32) -> String {
+/// What to do about an mbarrier at which more warps arrive in a phase than it counts.
+pub fn counts_too_few(name: &str, arrivers: u32, expected: u32) -> String {
     format!(
         "Initialise {name} for as many arrivals as come in one phase: {arrivers} warps arrive at it, and it counts {expected}."
     )
@@ -130,6 +131,9 @@ impl Cluster<'_> {
                 d.labels.push(self.label(site, "an arrival from here completed a phase"));
             }
             return d;
+        }
+        if let Some(rounds) = self.unequal_rounds(blocked, root) {
+            return self.tell_unequal_rounds(root, &rounds, &name, wait);
         }
         if b.phase > 0 {
             // By threads: what its own copies and MMAs tell a warp comes from nobody else.

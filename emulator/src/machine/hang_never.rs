@@ -52,7 +52,7 @@ impl Cluster<'_> {
             return self.only_at_the_twin(barrier, twin, wait);
         }
         if let Some(other) = self.other_stage(blocked, root) {
-            return self.only_at_another_stage(root, barrier, other, wait);
+            return self.only_at_another_stage(blocked, root, barrier, other, wait);
         }
         let name = self.barrier_name(barrier);
         let passed_before = self.warps[root.warp].passed.iter().any(|passed| passed.barrier == barrier);
@@ -77,9 +77,12 @@ impl Cluster<'_> {
         let mut d = self.hang(root.site, format!("the wait for {name} never ends: nothing ever arrives at it"), help);
         d.labels = vec![wait];
         d.labels.extend(match hint {
-            Hint::Odd(site, other) | Hint::Astray(site, other) => {
-                let does = if self.is_commit(site) { "this commit tells" } else { "this arrives at" };
-                Some(self.label(site, format!("{does} {}", self.barrier_name(other))))
+            Hint::Odd(site, other) => Some(self.arrives_at(site, other).that_means(Meaning::Astray)),
+            Hint::Astray(site, other) => {
+                // Of the commits of two statements where one is counted, one is too many.
+                let second = self.second_commit(&self.barriers[other as usize]) == Some(site);
+                let meaning = if second { Meaning::Astray } else { Meaning::PerhapsAstray };
+                Some(self.arrives_at(site, other).that_means(meaning))
             }
             Hint::Announced(site) => Some(self.label(site, "this announces bytes, and does not arrive")),
             Hint::Unheard(site, other) => {
@@ -124,6 +127,11 @@ impl Cluster<'_> {
         };
         let not_committed = self.issued.last.filter(|&site| !committed(site));
         not_committed.map_or(Hint::Nothing, Hint::NotCommitted)
+    }
+
+    fn arrives_at(&self, site: u32, other: u32) -> Label {
+        let does = if self.is_commit(site) { "this commit tells" } else { "this arrives at" };
+        self.label(site, format!("{does} {}", self.barrier_name(other)))
     }
 
     /// What to do about an arrival at another mbarrier.

@@ -24,7 +24,14 @@ impl Cluster<'_> {
     }
 
     /// Nothing ever arrives at an mbarrier; at one that the same statement has waited for before it does.
-    pub fn only_at_another_stage(&self, waiter: &Blocked, barrier: u32, other: u32, wait: Label) -> Diagnostic {
+    pub fn only_at_another_stage(
+        &self,
+        blocked: &[Blocked],
+        waiter: &Blocked,
+        barrier: u32,
+        other: u32,
+        wait: Label,
+    ) -> Diagnostic {
         let (name, there) = (self.barrier_name(barrier), self.barrier_name(other));
         let came = &self.barriers[other as usize].came;
         let arrival = came.iter().find(|came| !came.bytes).or(came.first());
@@ -35,6 +42,22 @@ impl Cluster<'_> {
         );
         d.labels = vec![wait];
         d.labels.extend(arrival.map(|came| self.label(came.site, format!("this arrives at {there}"))));
+        // Who arrives waits at the first one of its ring again.
+        let closes = |at: &Blocked| {
+            let mut passed = self.warps[at.warp].passed.iter();
+            let again =
+                barrier_of(at).is_some_and(|n| passed.any(|passed| (passed.barrier, passed.site) == (n, at.site)));
+            again && arrival.is_some_and(|came| came.warp == at.warp)
+        };
+        let at_home = |b: &&Mbarrier| b.cta == self.barriers[other as usize].cta;
+        if let Some(came) = arrival.filter(|_| blocked.iter().any(closes)) {
+            let arrives = |b: &&Mbarrier| b.came.iter().any(|known| known.site == came.site);
+            let round = self.barriers.iter().filter(at_home).filter(arrives).count();
+            d.help = format!(
+                "Let both sides go through the same mbarriers: what arrives goes round {round} of them, and this wait is for one more. Compare where the stage \
+                 of each begins at 0 again."
+            );
+        }
         d
     }
 

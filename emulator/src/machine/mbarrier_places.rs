@@ -2,7 +2,7 @@
 
 use super::cluster::{Cluster, Stop};
 use super::elsewhere::{Elsewhere, SPACE_RULE};
-use super::names::counted;
+use super::mbarrier::Mbarrier;
 use super::registers::lanes;
 use super::state::{At, Slot};
 use crate::program::RESERVED_SHARED;
@@ -94,11 +94,9 @@ impl Cluster<'_> {
                         format!(
                             "the mbarrier address {raw:#x} of lane {lane} lies behind the CTA's shared memory, which ends at {end:#x}"
                         ),
-                        format!(
-                            "The launch gives the kernel {} of dynamic shared memory: give it as many as it lays out. Or it is no address, but \
-                             the barrier's content.",
-                            counted(u64::from(self.launch.dynamic_shared), "byte")
-                        ),
+                        self.short_of_shared(u64::from(offset) + 8).unwrap_or_else(|| {
+                            "Pass the mbarrier's address, not its content, and check its offset.".into()
+                        }),
                     )
                 } else {
                     (
@@ -119,6 +117,27 @@ impl Cluster<'_> {
             list.add(Slot { cta, offset }, if alike { mask } else { 1 << lane });
         }
         Ok(list)
+    }
+
+    /// The same statement of the warp has gone through initialised mbarriers in a row, and this place lies right behind the last of them.
+    fn behind_its_ring(&self, w: usize, slot: Slot, site: u32) -> Option<String> {
+        let own = |b: &&Mbarrier| {
+            b.valid && b.cta == slot.cta && b.uses.iter().any(|used| (used.warp, used.site) == (w, site))
+        };
+        let mut ring: Vec<u32> = self.barriers.iter().filter(own).map(|b| b.offset).collect();
+        ring.sort_unstable();
+        let (&first, &last) = (ring.first()?, ring.last()?);
+        let stride = (last - first).checked_div(ring.len() as u32 - 1)?;
+        let in_a_row = ring.windows(2).all(|two| two[1] - two[0] == stride);
+        (in_a_row && last + stride == slot.offset).then(|| {
+            format!(
+                "This statement has gone through the {} mbarriers from {} to {}, and comes to the place behind them: let the stage begin at 0 again there, or \
+                 initialise an mbarrier for each stage.",
+                ring.len(),
+                self.name_of_barrier_at(first),
+                self.name_of_barrier_at(last)
+            )
+        })
     }
 
     /// The mbarrier at an offset, if it is initialised; and its initialisation must come before this use.
@@ -152,7 +171,9 @@ impl Cluster<'_> {
                 site,
                 format!("{} is {used} here, but no mbarrier.init of it has been executed ({known})", name(self)),
                 "Every operation on an mbarrier needs a preceding mbarrier.init (PTX ISA 9.7.13.15.3).",
-                "Let one thread initialise it, then a fence.mbarrier_init and a CTA barrier, before anyone uses it.".into(),
+                self.behind_its_ring(w, slot, site).unwrap_or_else(|| {
+                    "Let one thread initialise it, then a fence.mbarrier_init and a CTA barrier, before anyone uses it.".into()
+                }),
             ))));
         };
         self.check_init_order(w, barrier, site);

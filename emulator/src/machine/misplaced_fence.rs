@@ -61,7 +61,6 @@ impl Cluster<'_> {
 
     /// Whether a way leads from one statement to another on which nobody is told anything, nor waited for.
     pub fn leads_straight(&self, from: u32, to: u32) -> bool {
-        let code = &self.kernel.code;
         let tells = |op: &Op| {
             matches!(
                 op,
@@ -73,11 +72,21 @@ impl Cluster<'_> {
                     | Op::ClusterWait { .. }
             )
         };
+        self.leads_past_none(from, to, tells)
+    }
+
+    /// Whether a way leads from one statement to another past no wait for an mbarrier.
+    pub fn leads_past_no_wait(&self, from: u32, to: u32) -> bool {
+        self.leads_past_none(from, to, |op| matches!(op, Op::BarrierWait { .. }))
+    }
+
+    fn leads_past_none(&self, from: u32, to: u32, ends: impl Fn(&Op) -> bool) -> bool {
+        let code = &self.kernel.code;
         let mut begins = (0..code.len()).filter(|&at| code[at].site == from);
         begins.any(|at| {
             ways_lead(code, at, |_, inst| match inst.site == to {
                 true => Way::Found,
-                false if tells(&inst.op) => Way::Ends,
+                false if ends(&inst.op) => Way::Ends,
                 false => Way::On,
             })
         })

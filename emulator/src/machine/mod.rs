@@ -10,7 +10,7 @@
 //! | `step` | what each instruction does; `compute` those that only touch registers, `access`, `fill`, `ordering`, `rewrites` and `charge` plain memory, `atomics` and `halves` strong accesses, `sync`, `barrier_cta`, `barrier_cluster`, `mbarrier_places` and `mbarrier_ops` barriers, `register_pool` `setmaxnreg`, `tensor_alloc`, `tensor_ops`, `tensor_store`, `mma`, `mma_operands` and `commit` `tcgen05`, `wgmma`, `wgmma_descriptor` and `wgmma_work` Hopper's tensor core, `tma`, `tma_places`, `copy`, `direct`, `prefetches` and `bulk` the TMA engine |
 //! | `loaded`, `slices`, `boxes`, `depths`, `copied`, `stored`, `unread`, `unshifted`, `narrow`, `stage`, `staged`, `bounding_box` | what lies in tiles of shared memory, how MMAs read it, and what is said where both disagree |
 //! | `values` | clusters that compute no values |
-//! | `explain`, `drafts`, `explain_shared`, `explain_copy`, `explain_global`, `explain_bytes`, `explain_tensor`, `explain_phase`, `explain_wgmma`, `trap`, `print`, `overtaken`, `promises`, `remote`, `started`, `hang`, `hang_barrier`, `hang_columns`, `hang_commit`, `hang_groups`, `hang_mbarrier`, `hang_never`, `hang_root`, `hang_targets`, `hang_twins`, `hang_ways`, `names`, `findings`, `follows`, `statements` | what is said when something is wrong |
+//! | `explain`, `drafts`, `explain_shared`, `explain_copy`, `explain_global`, `explain_bytes`, `explain_tensor`, `explain_phase`, `explain_overlap`, `explain_count`, `explain_wgmma`, `trap`, `print`, `overtaken`, `promises`, `remote`, `started`, `hang`, `hang_barrier`, `hang_columns`, `hang_commit`, `hang_groups`, `hang_mbarrier`, `hang_never`, `hang_root`, `hang_rounds`, `hang_targets`, `hang_twins`, `hang_ways`, `short_launch`, `names`, `findings`, `follows`, `statements` | what is said when something is wrong |
 
 mod access;
 mod accumulators;
@@ -51,10 +51,12 @@ mod explain_arrival;
 mod explain_behind;
 mod explain_bytes;
 mod explain_copy;
+mod explain_count;
 mod explain_flag;
 mod explain_free;
 mod explain_freed;
 mod explain_global;
+mod explain_overlap;
 mod explain_phase;
 mod explain_protocol;
 mod explain_shared;
@@ -80,6 +82,7 @@ mod hang_groups;
 mod hang_mbarrier;
 mod hang_never;
 mod hang_root;
+mod hang_rounds;
 mod hang_targets;
 mod hang_twins;
 mod hang_ways;
@@ -136,6 +139,7 @@ mod scale_factors;
 mod schedule;
 mod scopes;
 mod share;
+mod short_launch;
 pub(crate) mod simd;
 mod slices;
 mod spaces;

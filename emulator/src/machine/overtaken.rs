@@ -216,6 +216,11 @@ impl Cluster<'_> {
         Shown::of(self.barriers[barrier as usize].phase, awaited)
     }
 
+    /// The run has shown more phases of an mbarrier than a warp has waited for.
+    pub fn has_more_phases_than_waits(&self, barrier: u32, warp: usize) -> bool {
+        matches!(self.shown(barrier, warp), Shown::More { .. })
+    }
+
     /// The waits that a warp has passed, and for which mbarriers.
     fn waits_by(&self, warp: usize) -> impl Iterator<Item = (&Step, u32)> {
         self.record.steps.iter().filter(move |step| usize::from(step.warp) == warp).filter_map(|step| match step.what {

@@ -185,6 +185,7 @@ impl Cluster<'_> {
         } else {
             ("global memory", self.global.nearest(at), far_advice(at))
         };
+        let short = if shared { self.short_of_shared((at & 0x00ff_ffff) + total) } else { None };
         Some(Box::new(self.problem(
             "out-of-bounds",
             site,
@@ -196,7 +197,7 @@ impl Cluster<'_> {
             ),
             "Every access must lie within memory that the launch has: the CTA's shared memory (PTX ISA 5.1.7), \
              the parameters (5.1.6.1) or a buffer in global memory (5.1.4).",
-            help.into(),
+            short.unwrap_or_else(|| help.into()),
         )))
     }
 

@@ -8,6 +8,7 @@ use super::instruction_descriptor::Scaling;
 use super::mma::Operands;
 use super::mma_operands::factor_columns;
 use super::operand::Operand;
+use super::state::Lacks;
 use super::tensor::{Halves, InstructionDescriptor, Layout, TensorMemory};
 use crate::diagnostic::Severity;
 use crate::order::Stamp;
@@ -121,9 +122,6 @@ fn spans(numbers: impl Iterator<Item = u32>) -> String {
     all.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// How the reason begins why a product with scale factors has no value: advice on it looks for these words.
-pub const READS_FACTORS: &str = "this MMA reads scale factors";
-
 impl Cluster<'_> {
     /// Checks an MMA's reading of its scale factors against what others do.
     pub fn touch_factors(
@@ -165,7 +163,9 @@ impl Cluster<'_> {
         let undefined = |operand: &Operand| operand.defined.iter().any(|&defined| !defined);
         if self.mmas[n].origin == 0 && (undefined(&operands.b) || operands.a.iter().any(undefined)) {
             let text = self.missing_factors(&group, [a, b]);
-            self.mmas[n].origin = self.origin(self.mmas[n].site, text);
+            let origin = self.origin(self.mmas[n].site, text);
+            self.origins[origin as usize].lacks = Lacks::Factors;
+            self.mmas[n].origin = origin;
         }
         if let Some(apart) = apart.filter(|_| !blank && self.options.judges()) {
             self.factors_apart(n, apart);
@@ -187,7 +187,7 @@ impl Cluster<'_> {
                     continue;
                 }
                 let name = self.tensor_name(part.column);
-                let begin = format!("{READS_FACTORS} of {which} in {name}");
+                let begin = format!("this MMA reads scale factors of {which} in {name}");
                 if held.contains(&true) {
                     let quarters = |wanted: bool| {
                         let lanes =

@@ -217,8 +217,19 @@ pub struct CopiesArrival {
 pub struct Origin {
     pub site: u32,
     pub text: String,
+    pub lacks: Lacks,
     /// An MMA whose accumulator ends in front of it: what is said of that, and what to try.
     pub beside: Option<Beside>,
+}
+
+/// What an undefined value lacks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Lacks {
+    /// Nothing wrote it, or what wrote it is not defined.
+    #[default]
+    Value,
+    /// Scale factors that an MMA reads.
+    Factors,
 }
 
 /// An accumulator that lacks what is read beside it.
@@ -235,8 +246,14 @@ pub struct Race {
     pub memory: RaceMemory,
     pub conflict: Conflict,
     pub second: Stamp,
+    /// The warp that gives the second access to an engine, where no one knows it of that yet.
+    pub by: Option<usize>,
+    /// Of two copies, from where to where each goes in shared memory.
+    pub boxes: Option<[[u32; 2]; 2]>,
     /// How the warp that makes the second access, or gives it to an engine, had got past mbarriers by then.
     pub passed: Vec<super::warp::Passed>,
+    /// Of a copy that comes second: how the warp of the first access had got past the copy's mbarrier by then.
+    pub first_passed: Option<super::warp::Passed>,
     /// The location held no defined value before the second access.
     pub unwritten: bool,
     /// The first comes behind the second in its own thread: the other threads of a warpgroup came to an MMA later.
@@ -268,7 +285,10 @@ impl Race {
             memory,
             conflict,
             second,
+            by: None,
+            boxes: None,
             passed: vec![],
+            first_passed: None,
             unwritten: false,
             late: false,
             heard: Heard::default(),

@@ -1,6 +1,7 @@
 //! What the statements at places do, as findings ask it: by what they were decoded to, not by how they are written.
 
 use crate::diagnostic::Place;
+use crate::program::facts::{Way, ways_lead};
 use crate::program::op::{Inst, Op};
 use rustc_hash::FxHashMap;
 use std::cell::OnceCell;
@@ -13,6 +14,8 @@ pub enum Does {
     Wgmma,
     /// Threads arrive at an mbarrier.
     Arrives,
+    /// An arrival of MMAs that are complete.
+    Commits,
     /// Tensor memory goes to registers.
     Reads,
     /// A wait for a phase of an mbarrier.
@@ -52,6 +55,18 @@ impl<'a> Statements<'a> {
         matches!((of(one), of(other)), (Some((_, last)), Some((first, _))) if last > first)
     }
 
+    /// Whether a way leads from one place to another past no wait for an mbarrier.
+    pub fn lead(&self, from: &Place, to: &Place) -> bool {
+        let is = |inst: &Inst, place: &Place| self.at(inst) == Some((place.line, place.column));
+        let way = |_: usize, inst: &Inst| match inst.op {
+            _ if is(inst, to) => Way::Found,
+            Op::BarrierWait { .. } => Way::Ends,
+            _ => Way::On,
+        };
+        let mut begins = (0..self.code.len()).filter(|&at| is(&self.code[at], from));
+        begins.any(|at| ways_lead(self.code, at, way))
+    }
+
     fn at(&self, inst: &Inst) -> Option<(u32, u32)> {
         self.sites.get(inst.site as usize).map(|place| (place.line, place.column))
     }
@@ -72,6 +87,7 @@ impl<'a> Statements<'a> {
                 Op::Store(_) | Op::MatrixStore { .. } | Op::AsyncStore(_) | Op::Fill { .. } => Does::Stores,
                 Op::Wgmma(_) | Op::WgmmaFence | Op::WgmmaCommit | Op::WgmmaWait { .. } => Does::Wgmma,
                 Op::BarrierArrive { .. } => Does::Arrives,
+                Op::Commit { .. } => Does::Commits,
                 Op::TensorLoad { .. } => Does::Reads,
                 Op::BarrierWait { .. } => Does::Waits,
                 Op::Mma(_) => Does::Multiplies,

@@ -63,12 +63,18 @@ impl Cluster<'_> {
         }
         let slot = whole as u32 & 0x00ff_ffff;
         if !slot.is_multiple_of(4) || slot < RESERVED_SHARED || slot as usize + 4 > self.ctas[c].shared.bytes.len() {
+            let end = self.ctas[c].shared.bytes.len();
+            let short = self.short_of_shared(u64::from(slot) + 4).filter(|_| slot.is_multiple_of(4));
+            let what = match short.is_some() {
+                true => format!("behind the CTA's shared memory, which ends at {end:#x}"),
+                false => "not 4 aligned bytes of the CTA's shared memory".into(),
+            };
             return Err(Some(Box::new(self.problem(
                 "out-of-bounds",
                 site,
-                format!("tcgen05.alloc writes its result to {slot:#x}: not 4 aligned bytes of the CTA's shared memory"),
+                format!("tcgen05.alloc writes its result to {slot:#x}: {what}"),
                 "The destination of tcgen05.alloc is a 32-bit location in shared memory (PTX ISA 9.7.16.7.1).",
-                "Pass the address of a shared variable.".into(),
+                short.unwrap_or_else(|| "Pass the address of a shared variable.".into()),
             ))));
         }
         let known = self.ctas[c].granted.iter().position(|granted| granted.0 == w);

@@ -152,14 +152,15 @@ impl Cluster<'_> {
             let stamp = if load { self.barriers[barriers[n] as usize].stamp(site, self.index) } else { reads };
             // In shared memory, too, a reduction is relaxed, at the scope of the GPU (PTX ISA, cp.reduce.async.bulk).
             let stamp = if op.combines.is_some() { stamp.adds() } else { stamp };
+            let whole = [slot.offset, slot.offset + extent];
             if rows.iter().all(Rows::dense) {
-                self.check_shared(w, slot, bytes, stamp, load);
+                self.check_shared(w, slot, bytes, stamp, load, whole);
                 continue;
             }
             for start in rows.iter().flat_map(|rows| rows.starts()) {
                 for chunk in (start..start + rows[0].bytes).step_by(16) {
                     let slot = Slot { offset: swizzle.apply(slot.offset + chunk), ..slot };
-                    self.check_shared(w, slot, 16, stamp, load);
+                    self.check_shared(w, slot, 16, stamp, load, whole);
                 }
             }
         }
@@ -277,7 +278,7 @@ impl Cluster<'_> {
 
     /// An access to shared memory that is not a load or store of a thread.
     pub fn touch_shared(&mut self, w: usize, slot: Slot, bytes: u32, stamp: Stamp, writes: bool) {
-        self.check_shared(w, slot, bytes, stamp, writes);
+        self.check_shared(w, slot, bytes, stamp, writes, [slot.offset, slot.offset + bytes]);
         let (loaded, start, end) = (&mut self.ctas[slot.cta].loaded, slot.offset, slot.offset + bytes);
         if writes {
             loaded.overwrite(start, end);
@@ -286,8 +287,8 @@ impl Cluster<'_> {
         }
     }
 
-    /// Checks an access to shared memory against earlier ones. A swizzle stays within rows of 128 bytes.
-    fn check_shared(&mut self, w: usize, slot: Slot, bytes: u32, stamp: Stamp, writes: bool) {
+    /// Checks an access to shared memory against earlier ones. A swizzle stays within rows of 128 bytes. `whole`: from where to where its copy goes.
+    fn check_shared(&mut self, w: usize, slot: Slot, bytes: u32, stamp: Stamp, writes: bool, whole: [u32; 2]) {
         let homes = self.scopes.homes();
         let copies = &self.warps[w].copies;
         let queued = writes && copies.is_used() && copies.actor == stamp.actor;
@@ -298,9 +299,14 @@ impl Cluster<'_> {
         let conflict = if writes { shadow.write(start, len, &access) } else { shadow.read(start, len, &access) };
         if let Some(conflict) = conflict {
             let unwritten = writes && !self.ctas[slot.cta].shared.is_defined(conflict.byte as usize);
-            let passed = self.warps[w].passed.clone();
-            let unheeded = self.warps[w].unheeded.clone();
-            self.race(Race { unwritten, passed, unheeded, ..Race::new(RaceMemory::Shared(slot.cta), conflict, stamp) });
+            let before = self.box_at(conflict.first, slot.cta, conflict.byte as u32);
+            let boxes = before.map(|before| [before, whole]);
+            self.race(Race {
+                unwritten,
+                boxes,
+                by: Some(w),
+                ..Race::new(RaceMemory::Shared(slot.cta), conflict, stamp)
+            });
         }
         if writes {
             self.ctas[slot.cta].staged.written(slot.offset, slot.offset + bytes);

@@ -285,6 +285,9 @@ impl Cluster<'_> {
                     .into(),
             ))));
         }
+        let short = self
+            .short_of_shared(u64::from(offset) + u64::from(bytes))
+            .filter(|_| !foreign && offset.is_multiple_of(align));
         let what = if foreign {
             format!("it lies in CTA {rank} of the cluster, this form reaches the own CTA only")
         } else if !offset.is_multiple_of(align) {
@@ -327,12 +330,12 @@ impl Cluster<'_> {
             at.site,
             format!("the shared address {raw:#x} of this {noun}: {what}"),
             rule,
-            match align {
+            short.unwrap_or_else(|| match align {
                 128 => "Align the buffer, and check its size: a box begins at a multiple of 128 bytes, a tile with the 128-byte swizzle that an MMA reads at one \
                         of 1024.",
                 _ => "Align the buffer, and check its size.",
             }
-            .into(),
+            .into()),
         ))))
     }
 

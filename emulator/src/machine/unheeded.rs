@@ -129,9 +129,9 @@ impl Cluster<'_> {
             Some(ActorKind::Mbarrier) => of_copy(stamp),
             _ => self.loads_or_issues(stamp),
         };
-        let warps = [race.conflict.first, race.second].map(|stamp| by(stamp).and_then(|w| self.warps.get(w)));
-        let known = race.unheeded.iter();
-        warps.into_iter().flatten().flat_map(|warp| &warp.unheeded).chain(known).copied().collect()
+        let warps = [by(race.conflict.first), race.by.or_else(|| by(race.second))];
+        let warps = warps.into_iter().flatten().filter_map(|w| self.warps.get(w));
+        warps.flat_map(|warp| &warp.unheeded).copied().collect()
     }
 
     /// The warp that makes an access, also of tensor memory, or has issued what makes it.

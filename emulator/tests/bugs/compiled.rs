@@ -9,7 +9,7 @@ use emulator::{Diagnostic, Report, Severity};
 pub mod case;
 
 /// A kernel with this line of its text changed.
-fn changed(name: &str, line: usize, from: &str, to: &str) -> Report {
+pub fn changed(name: &str, line: usize, from: &str, to: &str) -> Report {
     let kernel = case::case(name, None);
     let mut lines: Vec<String> = kernel.text.lines().map(str::to_string).collect();
     assert!(lines[line - 1].contains(from), "line {line} of {name} is {}", lines[line - 1]);
@@ -28,7 +28,7 @@ fn without(name: &str, line: usize, what: &str) -> Report {
 
 /// The only finding, which begins at this line.
 #[track_caller]
-fn only<'r>(report: &'r Report, code: &str, line: u32) -> &'r Diagnostic {
+pub fn only<'r>(report: &'r Report, code: &str, line: u32) -> &'r Diagnostic {
     assert_eq!(common::codes(report), [code], "{}", told(&report.findings));
     let found = &report.findings[0];
     assert_eq!(found.labels[0].place.line, line, "{}", told(&report.findings));

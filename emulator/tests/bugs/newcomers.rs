@@ -1,16 +1,29 @@
 //! What a newcomer gets wrong in a kernel that was right: each is told once, at the statement that is to be changed, with advice that mends it.
 
-use super::case::{Base, first, run, says, told};
+use super::case::{Base, edited, first, run, says, told};
+use super::common;
 use Base::{OneTile, Pair, Ring, Small};
+use emulator::Diagnostic;
+
+/// Adversarial schedules on which each mistake is told as well.
+const SEEDS: u64 = 3;
 
 /// What is found on the default schedule is one thing: its code, the statement that it points at, and what it says.
-fn one(base: Base, edits: &[(&str, &str)], code: &str, at: &str, says: &[&str]) {
+pub fn one(base: Base, edits: &[(&str, &str)], code: &str, at: &str, says: &[&str]) {
     let report = run(base, edits, |_| {}, 400_000);
     let text = told(&report.findings);
     assert_eq!(report.findings.iter().map(|d| d.code).collect::<Vec<_>>(), [code], "{text}");
     let place = report.findings[0].labels.first().map_or("", |label| &label.place.text);
     assert!(place.contains(at), "told at `{place}`:\n{text}");
     says.iter().for_each(|part| assert!(text.contains(part), "`{part}` is not in\n{text}"));
+    // Whoever comes first, it is told, and what it leads to never stands alone.
+    let (program, launch) = (common::load(&edited(&base.text(), edits)), base.launch());
+    for seed in 0..SEEDS {
+        let report = common::run(&program, &launch, Some(seed), 400_000);
+        let text = super::case::told(&report.findings);
+        let here = |d: &Diagnostic| d.labels.iter().any(|label| label.place.text.contains(at));
+        assert!(report.findings.iter().any(|d| d.code == code && here(d)), "seed {seed}:\n{text}");
+    }
     // What a finding says is not noted once more.
     let again = report.notes.iter().find(|note| note.code == "wait-result-unread");
     assert!(again.is_none(), "{text}\nand the note {again:?}");

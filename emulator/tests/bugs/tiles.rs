@@ -7,6 +7,9 @@ use Base::{OneTile, Ring, Small};
 use Expect::{Finds, Notes};
 use emulator::{Content, Diagnostic, Launch};
 
+/// Adversarial schedules on which what is right stays silent.
+const SEEDS: u64 = 3;
+
 const MMA: &str = "tcgen05.mma.cta_group::1";
 const NEWCOMER: (&str, &str) = ("of a newcomer", "not run on a GPU");
 
@@ -543,9 +546,12 @@ fn what_is_right_stays_silent() {
     let silent = |edits: &[(&str, &str)], change: fn(&mut Launch)| {
         let mut launch = OneTile.launch();
         change(&mut launch);
-        let report = common::run(&common::load(&edited(&OneTile.text(), edits)), &launch, None, 400_000);
-        let all: Vec<Diagnostic> = report.findings.iter().chain(&report.notes).cloned().collect();
-        assert!(all.is_empty() && OneTile.result(&launch, &report) == Result::Right, "{}", told(&all));
+        let program = common::load(&edited(&OneTile.text(), edits));
+        for seed in common::schedules(SEEDS) {
+            let report = common::run(&program, &launch, seed, 400_000);
+            let all: Vec<Diagnostic> = report.findings.iter().chain(&report.notes).cloned().collect();
+            assert!(all.is_empty() && OneTile.result(&launch, &report) == Result::Right, "{seed:?}: {}", told(&all));
+        }
     };
     silent(&[], |_| {});
     silent(BACKWARDS, |_| {});
@@ -627,10 +633,14 @@ fn rings_that_are_right_stay_silent() {
     {
         let mut launch = Ring.launch();
         change(&mut launch);
-        let report = common::run(&common::load(&edited(&Ring.text(), edits)), &launch, None, 400_000);
-        let all: Vec<Diagnostic> = report.findings.iter().chain(&report.notes).cloned().collect();
-        let codes: Vec<&str> = all.iter().map(|d| d.code).collect();
-        assert!(codes == noted && Ring.result(&launch, &report) == Result::Right, "{}", told(&all));
+        let program = common::load(&edited(&Ring.text(), edits));
+        for seed in common::schedules(SEEDS) {
+            let report = common::run(&program, &launch, seed, 400_000);
+            let all: Vec<Diagnostic> = report.findings.iter().chain(&report.notes).cloned().collect();
+            let codes: Vec<&str> = all.iter().map(|d| d.code).collect();
+            let right = Ring.result(&launch, &report) == Result::Right;
+            assert!(codes == noted && right, "{seed:?}: {}", told(&all));
+        }
     }
 }
 
