@@ -98,7 +98,10 @@ pub const CODES: &[(&str, &str)] = &[
     ),
     ("operand-overwritten", "an operand is overwritten while an MMA may still be reading it"),
     ("out-of-bounds", "an access outside of every allocation"),
-    ("output-not-written", "a part of a buffer that the launch writes is never written (a note)"),
+    (
+        "output-not-written",
+        "a buffer that the launch might write, or a part of one that it writes, is never written (a note)",
+    ),
     ("output-written-twice", "bytes of a buffer that the launch does not read are written twice (a note)"),
     ("pair-freed-early", "a CTA of a pair frees tensor memory that its peer may not have got yet"),
     ("pair-leader", "an instruction of a CTA pair where there is no pair, or in its odd CTA"),
@@ -123,7 +126,7 @@ pub const CODES: &[(&str, &str)] = &[
         "a CTA may end before another one of its cluster has used its shared memory, or its own copy to it has read that (a note, and of \
          arrivals behind which others have parted)",
     ),
-    ("same-value-written-twice", "two warps store the same value without being ordered (a note)"),
+    ("same-value-written-twice", "two warps store the same value, to whatever memory, without being ordered (a note)"),
     ("scale-factors-apart", "the quarters of tensor memory's lanes do not hold the same scale factors"),
     ("setmaxnreg-unordered", "a setmaxnreg although nothing orders it behind the warpgroup's one before (a note)"),
     (

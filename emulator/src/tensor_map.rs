@@ -82,6 +82,35 @@ impl Swizzle {
         }
     }
 
+    /// How messages call it.
+    pub(crate) fn called(self) -> &'static str {
+        match self {
+            Swizzle::None => "no swizzle",
+            Swizzle::B32 => "the 32-byte swizzle",
+            Swizzle::B64 => "the 64-byte swizzle",
+            Swizzle::B128 => "the 128-byte swizzle",
+            Swizzle::B128Atom32 => "the 128-byte swizzle of 32-byte chunks",
+            Swizzle::B128Atom32Flip8 => "the 128-byte swizzle of 32-byte chunks, halves swapped",
+            Swizzle::B128Atom64 => "the 128-byte swizzle of 64-byte chunks",
+        }
+    }
+
+    /// Where threads store the chunks of a tile that is read with it.
+    pub(crate) fn stored_how(self) -> &'static str {
+        match self {
+            Swizzle::None => "store chunk c of row r of the tile at chunk c",
+            Swizzle::B32 => "store chunk c of row r of a tile with the 32-byte swizzle at chunk c xor (r / 4 mod 2)",
+            Swizzle::B64 => "store chunk c of row r of a tile with the 64-byte swizzle at chunk c xor (r / 2 mod 4)",
+            Swizzle::B128 => "store chunk c of row r of a tile with the 128-byte swizzle at chunk c xor (r mod 8)",
+            Swizzle::B128Atom32 | Swizzle::B128Atom32Flip8 => {
+                "store the 32-byte chunk c of row r of a tile with the 128-byte swizzle of 32-byte chunks at chunk c xor (r mod 4)"
+            }
+            Swizzle::B128Atom64 => {
+                "store the 64-byte chunk c of row r of a tile with the 128-byte swizzle of 64-byte chunks at chunk c xor (r mod 2)"
+            }
+        }
+    }
+
     /// Bytes of a row of the pattern, `None` without swizzle.
     pub fn span(self) -> Option<u32> {
         match self {
@@ -109,20 +138,23 @@ impl Swizzle {
 impl TensorMap {
     /// How indices of a dimension share bytes, if they do. A stride of 0 repeats what lies below on purpose.
     pub(crate) fn overlaps(&self) -> Option<String> {
-        let mut below = self.dims.first()? * u64::from(self.element.bits()) / 8;
+        /// Indices of each dimension that are looked at: what shares bytes does so early on.
+        const FIRST: u64 = 8;
+        let inner = self.dims.first()? * u64::from(self.element.bits()) / 8;
+        let mut places = vec![0u64];
         // Dimensions may lie in any order in memory.
-        let mut all: Vec<(u64, usize)> = self.strides.iter().copied().zip(1..).collect();
-        all.retain(|&(stride, dimension)| stride > 0 && self.dims.get(dimension).is_some_and(|&size| size > 1));
-        all.sort_unstable();
-        for (stride, dimension) in all {
-            if stride < below {
-                return Some(format!(
-                    "what lies at an index of dimension {dimension} has {below} bytes, and the next one begins {stride} bytes on"
-                ));
+        for (&stride, dimension) in self.strides.iter().zip(1..) {
+            let size = self.dims.get(dimension).copied().unwrap_or(1).min(FIRST);
+            if stride > 0 {
+                places = places.iter().flat_map(|&at| (0..size).map(move |n| at.saturating_add(n * stride))).collect();
             }
-            below = stride.saturating_mul(self.dims[dimension] - 1).saturating_add(below);
         }
-        None
+        places.sort_unstable();
+        let near = places.windows(2).find(|two| two[1] - two[0] < inner)?;
+        let apart = near[1] - near[0];
+        Some(format!(
+            "a row of dimension 0 has {inner} bytes, and another one begins {apart} bytes behind its beginning"
+        ))
     }
 
     /// The 128-byte object, as 32 words.

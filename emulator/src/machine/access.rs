@@ -48,8 +48,12 @@ impl<'a> Cluster<'a> {
             return Ok(());
         }
         let undefined = self.receive(w, site, op, &targets);
-        if total == CHUNK && self.options.judges() && self.blank.is_none() {
-            self.chunks_loaded(w, op.d[0], &targets);
+        if self.options.judges() && self.blank.is_none() {
+            match (total, targets.first()) {
+                (CHUNK, _) => self.chunks_loaded(w, op.d[0], &targets),
+                (_, Some(&(_, Target::Global { buffer, .. }))) => self.inputs.read_otherwise(buffer),
+                _ => {}
+            }
         }
         for &reg in op.d.iter() {
             let warp = &mut self.warps[w];

@@ -1,6 +1,6 @@
 //! Operands of an MMA that share bytes since one of them begins in the other's tile.
 
-use super::boxes::{Laid, START_RULE};
+use super::boxes::{Laid, START_RULE, Which};
 use super::cluster::Cluster;
 use crate::diagnostic::{Diagnostic, Severity};
 
@@ -9,6 +9,12 @@ impl Cluster<'_> {
     /// begins is the wrong one, if that is known.
     pub fn begins_in_the_others_tile(&self, cta: usize, operands: [Laid; 2], title: String) -> Diagnostic {
         let [a, b] = operands;
+        if let Some(short) = operands.iter().find_map(|laid| self.has_too_many_rows(cta, laid)) {
+            return short;
+        }
+        // Parts of one box may be meant for both.
+        let boxes = operands.map(|laid| self.ctas[cta].loaded.tile(laid.d.start - laid.d.start % laid.d.swizzle));
+        let of_one = matches!(boxes, [Some(one), Some(other)] if one.start == other.start);
         let whole = operands.map(|laid| self.lies(cta, &laid, laid.d.start).map(|(whole, _)| whole));
         let wrong = match whole {
             [Some(true), Some(false)] => vec![b],
@@ -29,11 +35,12 @@ impl Cluster<'_> {
                 "Let {names} {begin}: check the start address of {each} (bits 0 to 13: the address divided by 16), and by how much it goes on along K."
             ),
         );
-        diagnostic.severity = Severity::Finding;
+        let windows = of_one && whole == [Some(true); 2];
+        diagnostic.severity = if windows { Severity::Note } else { Severity::Finding };
         let begins = |laid: &Laid| {
             let bytes = laid.rows * laid.d.swizzle;
             format!(
-                "{} begins in {} and takes {} rows, {bytes} bytes",
+                "{} begins in {} and has {} rows, over {bytes} bytes",
                 laid.which,
                 self.shared_name_exact(laid.d.start),
                 laid.rows
@@ -50,5 +57,29 @@ impl Cluster<'_> {
             }
         }
         diagnostic
+    }
+
+    /// An operand begins with its box and has more rows than that, and what follows is no box of the same copy.
+    fn has_too_many_rows(&self, cta: usize, laid: &Laid) -> Option<Diagnostic> {
+        let Laid { which, d, rows, site, .. } = *laid;
+        let loaded = &self.ctas[cta].loaded;
+        let tile = loaded.tile(d.start - d.start % d.swizzle)?;
+        let next = loaded.tile(tile.start + tile.bytes).filter(|next| next.site == tile.site);
+        if tile.rows == 0 || rows <= tile.rows || d.start - tile.start >= d.swizzle || next.is_some() {
+            return None;
+        }
+        let (letter, bits) = if which == Which::A { ('M', "24 to 28") } else { ('N', "17 to 22") };
+        let mut diagnostic = self.problem(
+            "operand-overlap",
+            site,
+            format!("{which} has {rows} rows, and the box that is loaded for it {}: the rest lies in the other operand", tile.rows),
+            START_RULE,
+            format!(
+                "Load {rows} rows for {which}, or give the MMA another {letter}: bits {bits} of the instruction descriptor say it, for two CTAs that of both."
+            ),
+        );
+        diagnostic.severity = Severity::Finding;
+        diagnostic.labels.push(self.label(tile.site, format!("a box of {} rows is loaded here", tile.rows)));
+        Some(diagnostic)
     }
 }

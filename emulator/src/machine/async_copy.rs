@@ -57,8 +57,11 @@ impl Cluster<'_> {
                 self.touch_global(w, self.warps[w].fragments[f].ready_at, runs, stamp, false);
                 let shared = &mut self.ctas[slot.cta].shared;
                 self.outbox.copy(&self.global, buffer, offset, wanted as usize, shared, slot.offset as usize);
-                if wanted as usize == CHUNK && self.options.judges() && self.blank.is_none() {
-                    self.chunk_copied(slot, (buffer, offset), site);
+                if self.options.judges() && self.blank.is_none() {
+                    match wanted as usize {
+                        CHUNK => self.chunk_copied(slot, (buffer, offset), site),
+                        _ => self.inputs.read_otherwise(buffer),
+                    }
                 }
                 if !self.global.buffers[buffer].whole {
                     self.keep_origins(site, slot, wanted, Source::Buffer(buffer));

@@ -75,7 +75,8 @@ pub struct Chip<'a> {
     /// Of clusters that have ended.
     pub inputs: super::inputs::Inputs,
     pub drained: super::drained::Drained,
-    pub if_clean: Vec<(u32, Vec<crate::diagnostic::Diagnostic>)>,
+    /// Their notes that say nothing where anything was found.
+    pub if_clean: Findings,
     pub queue: Queue,
     pub groups: Vec<Group>,
     /// Clusters that an SM group can hold, and that may run at once.
@@ -154,7 +155,7 @@ impl<'a> Chip<'a> {
             outputs: if s.options.judges() { Outputs::new(s.launch) } else { Outputs::default() },
             inputs: Default::default(),
             drained: Default::default(),
-            if_clean: vec![],
+            if_clean: Findings::default(),
             queue: Queue { next: 0, total: nx * ny * nz, clusters: [nx, ny, nz] },
             groups,
             room,

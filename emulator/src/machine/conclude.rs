@@ -48,7 +48,7 @@ impl<'a> Chip<'a> {
         self.printed_beyond += cluster.printed_beyond;
         self.findings.push((running.index, std::mem::take(&mut cluster.findings)));
         self.inputs.join(std::mem::take(&mut cluster.inputs));
-        self.if_clean.push((running.index, std::mem::take(&mut cluster.if_clean)));
+        std::mem::take(&mut cluster.if_clean).into_iter().for_each(|note| self.if_clean.add(note));
         self.drained.join(std::mem::take(&mut cluster.drained));
         cluster.global = Arc::default();
         self.ended.push(*cluster);
@@ -88,14 +88,13 @@ impl<'a> Chip<'a> {
         if completed && findings.is_empty() {
             let place = |site: u32| self.s.kernel.sites.get(site as usize).cloned().unwrap_or_default();
             let label = |site: u32, text: String| Label::new(place(site), text);
-            self.if_clean.sort_by_key(|notes| notes.0);
-            let of_clusters = self.if_clean.into_iter().flat_map(|notes| notes.1);
+            findings.join(self.if_clean);
             let of_all = [
-                self.inputs.judge(&self.global, self.s.kernel.multiplies(), label),
+                self.inputs.judge(&self.global, self.s.kernel.multiplies, label),
                 self.drained.judge(label),
                 self.outputs.judge(&self.global.buffers, label),
             ];
-            of_clusters.chain(of_all.into_iter().flatten()).for_each(|note| findings.add(note));
+            of_all.into_iter().flatten().for_each(|note| findings.add(note));
         }
         let (findings, notes) = findings.finish(&Statements::of(&self.s.kernel.code, &self.s.kernel.sites));
         let mut trace: Vec<Event> = self.trace.into_iter().flat_map(|t| t.1).collect();

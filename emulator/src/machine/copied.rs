@@ -176,15 +176,18 @@ impl Cluster<'_> {
             return;
         }
         let span = if d.swizzle == 0 { 128 } else { u64::from(d.swizzle) };
-        let mut first = None;
+        let (mut first, mut unknown) = (None, None);
         for line in 0..lines {
             let at = if mn_major { d.chunk(0, line, true) } else { d.chunk(line, 0, false) };
             let Some((buffer, offset)) = self.source(cta, at) else { continue };
+            // Of a buffer whose rows are not known, none tells anything.
             let known = first.or_else(|| {
-                let (width, said) = self.row_width(cta, &d, buffer)?;
+                let width = if unknown == Some(buffer) { None } else { self.row_width(cta, &d, buffer) };
+                unknown = width.is_none().then_some(buffer);
+                let (width, said) = width?;
                 Some(First { buffer, width, said, line, column: offset % width })
             });
-            let Some(known) = known else { return };
+            let Some(known) = known else { continue };
             first = Some(known);
             let column = offset % known.width;
             if known.buffer != buffer || column.abs_diff(known.column).is_multiple_of(span) {

@@ -31,7 +31,7 @@ impl Columns {
 
 /// The products that one MMA begins, in the CTAs of pairs that have this parity: which of their columns were read, of any of them.
 #[derive(Clone, Debug)]
-struct Products {
+struct Drain {
     site: u32,
     odd: bool,
     columns: u32,
@@ -44,15 +44,15 @@ struct Products {
     name: String,
 }
 
-impl Products {
-    fn are(&self, other: &Products) -> bool {
+impl Drain {
+    fn are(&self, other: &Drain) -> bool {
         (self.site, self.odd, self.columns) == (other.site, other.odd, other.columns)
     }
 }
 
 /// A product that MMAs sum up, or have summed up.
 #[derive(Clone, Copy, Debug)]
-struct Sum {
+struct Begun {
     cta: usize,
     halves: Halves,
     column: u32,
@@ -61,7 +61,7 @@ struct Sum {
     of: usize,
 }
 
-impl Sum {
+impl Begun {
     fn lies_in(&self, cta: usize, halves: Halves, column: u32, columns: u32) -> bool {
         let shares = [false, true].into_iter().any(|upper| self.halves.has(upper) && halves.has(upper));
         self.cta == cta && shares && self.column < column + columns && column < self.column + self.columns
@@ -72,8 +72,8 @@ impl Sum {
 #[derive(Debug, Default)]
 pub struct Drained {
     /// Those that tensor memory holds.
-    sums: Vec<Sum>,
-    products: Vec<Products>,
+    sums: Vec<Begun>,
+    products: Vec<Drain>,
 }
 
 impl Drained {
@@ -91,19 +91,19 @@ impl Drained {
     }
 
     /// Whether this product is there to be added to.
-    fn holds(&self, new: &Sum) -> bool {
-        let place = |sum: &Sum| (sum.cta, sum.halves, sum.column, sum.columns);
+    fn holds(&self, new: &Begun) -> bool {
+        let place = |sum: &Begun| (sum.cta, sum.halves, sum.column, sum.columns);
         self.sums.iter().any(|sum| place(sum) == place(new))
     }
 
     /// An MMA begins a product.
-    fn begin(&mut self, new: Sum, products: Products) {
+    fn begin(&mut self, new: Begun, products: Drain) {
         self.sums.retain(|sum| !sum.lies_in(new.cta, new.halves, new.column, new.columns));
         let of = self.add(products);
-        self.sums.push(Sum { of, ..new });
+        self.sums.push(Begun { of, ..new });
     }
 
-    fn add(&mut self, more: Products) -> usize {
+    fn add(&mut self, more: Drain) -> usize {
         if let Some(at) = self.products.iter().position(|known| known.are(&more)) {
             self.products[at].read.iter_mut().zip(more.read).for_each(|(read, more)| read.add(more));
             self.products[at].by = self.products[at].by.or(more.by);
@@ -126,7 +126,7 @@ impl Drained {
     }
 }
 
-impl Products {
+impl Drain {
     fn said(&self, label: impl Fn(u32, String) -> Label) -> Option<Diagnostic> {
         let lacks = |column: u32| [0, 1].map(|half| self.halves[half] && !self.read[half].has(column));
         let never = (0..self.columns).filter(|&column| lacks(column) != [false; 2]);
@@ -175,13 +175,13 @@ impl Cluster<'_> {
     pub fn note_product(&mut self, mma: &Recent) {
         let (first, count) = mma.ctas;
         for cta in first..first + count {
-            let new = Sum { cta, halves: mma.layout.halves(), column: mma.d.0, columns: mma.columns, of: 0 };
+            let new = Begun { cta, halves: mma.layout.halves(), column: mma.d.0, columns: mma.columns, of: 0 };
             let site = mma.stamp.site;
             if !self.drained.holds(&new) || !mma.adds {
                 let (odd, columns) = (cta % 2 == 1, mma.columns);
                 let name = self.tensor_name(new.column);
                 let halves = [false, true].map(|upper| new.halves.has(upper));
-                let products = Products { site, odd, columns, halves, read: Default::default(), by: None, name };
+                let products = Drain { site, odd, columns, halves, read: Default::default(), by: None, name };
                 self.drained.begin(new, products);
             }
         }
@@ -194,8 +194,8 @@ mod tests {
 
     #[test]
     fn columns_that_any_of_the_products_was_read_of_count() {
-        let new = |column| Sum { cta: 0, halves: Halves::Both, column, columns: 128, of: 0 };
-        let products = || Products {
+        let new = |column| Begun { cta: 0, halves: Halves::Both, column, columns: 128, of: 0 };
+        let products = || Drain {
             site: 7,
             odd: false,
             columns: 128,

@@ -17,14 +17,14 @@ const EACH: usize = 2;
 
 /// Where the lanes of a warp stored 16 bytes each.
 #[derive(Debug)]
-struct Stored {
+struct Rowwise {
     site: u32,
     places: SmallVec<[u32; 32]>,
 }
 
 /// The first stores of the statements of a CTA.
 #[derive(Debug, Default)]
-pub struct DrawnUp(Vec<Stored>);
+pub struct DrawnUp(Vec<Rowwise>);
 
 /// By what rule a warp permuted the chunks of its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl By {
     }
 }
 
-impl Stored {
+impl Rowwise {
     /// Lanes side by side that store to as many rows: whether to one column each time. `None`: they store otherwise.
     fn in_columns(&self, tile: &Tile, by: By) -> Option<bool> {
         let mut all = true;
@@ -82,17 +82,17 @@ impl DrawnUp {
             _ => None,
         };
         if let Some(places) = targets.iter().map(place).collect() {
-            self.0.push(Stored { site, places });
+            self.0.push(Rowwise { site, places });
         }
     }
 
-    /// A store to a tile that goes to columns by another rule than the copy's.
-    fn otherwise(&self, tile: &Tile) -> Option<(u32, Option<By>)> {
+    /// A store to a tile that goes to columns by another rule than the copy's, and of which it is the store that counts.
+    fn otherwise(&self, tile: &Tile, counts: impl Fn(&Rowwise) -> bool) -> Option<(u32, Option<By>)> {
         let inside =
-            |stored: &&Stored| stored.places.iter().all(|at| (tile.start..tile.start + tile.bytes).contains(at));
+            |stored: &&Rowwise| stored.places.iter().all(|at| (tile.start..tile.start + tile.bytes).contains(at));
         let own = By::Swizzle(tile.swizzle);
         self.0.iter().filter(inside).find_map(|stored| {
-            if stored.in_columns(tile, own) != Some(false) {
+            if stored.in_columns(tile, own) != Some(false) || !counts(stored) {
                 return None;
             }
             let by = By::all(tile).find(|by| stored.in_columns(tile, *by) == Some(true));
@@ -102,31 +102,23 @@ impl DrawnUp {
     }
 }
 
-/// How messages call a swizzle.
-fn name(swizzle: Swizzle) -> String {
-    match swizzle {
-        Swizzle::None => "no swizzle".into(),
-        Swizzle::B32 | Swizzle::B64 | Swizzle::B128 => {
-            format!("the {}-byte swizzle", swizzle.span().unwrap_or_default())
-        }
-        Swizzle::B128Atom32 | Swizzle::B128Atom32Flip8 => "the 128-byte swizzle of 32-byte chunks".into(),
-        Swizzle::B128Atom64 => "the 128-byte swizzle of 64-byte chunks".into(),
-    }
-}
-
 impl Cluster<'_> {
     /// A tensor copy stores a box of two dimensions.
     pub fn check_drawn_up(&mut self, cta: usize, tile: &Tile) {
         if tile.rows == 0 || !tile.pitch.is_multiple_of(CHUNK) {
             return;
         }
-        let Some((store, by)) = self.ctas[cta].drawn_up.otherwise(tile) else { return };
-        let (at, copy) = (self.shared_name(tile.start), name(tile.swizzle));
+        let of = &self.ctas[cta];
+        // Something else may have been stored there since.
+        let last = |at: u32, site: u32| of.shared_shadow.writer(at.into()).is_some_and(|writer| writer.site == site);
+        let counts = |stored: &Rowwise| stored.places.iter().all(|&at| last(at, stored.site));
+        let Some((store, by)) = of.drawn_up.otherwise(tile, counts) else { return };
+        let (at, copy) = (self.shared_name(tile.start), tile.swizzle.called());
         let pattern = 8 * tile.swizzle.span().unwrap_or(CHUNK);
         let (title, help) = match by {
             None => (
                 format!("threads store the tile in {at} otherwise than with {copy}, by which the copy takes it"),
-                "Store chunk c of row r of a tile with the 128-byte swizzle at chunk c xor (r mod 8).".into(),
+                format!("Let threads {}.", tile.swizzle.stored_how()),
             ),
             Some(By::Row) => (
                 format!(
@@ -138,12 +130,12 @@ impl Cluster<'_> {
                 ),
             ),
             Some(By::Swizzle(swizzle)) => (
-                format!("threads store the tile in {at} with {}, the copy takes it with {copy}", name(swizzle)),
+                format!("threads store the tile in {at} with {}, the copy takes it with {copy}", swizzle.called()),
                 match swizzle {
-                    Swizzle::None => format!(
-                        "Store chunk c of row r where {copy} has it: of 128 bytes, at chunk c xor (r mod 8); or give the tensor map no swizzle."
-                    ),
-                    _ => format!("Give the tensor map {}, or store as its own asks for.", name(swizzle)),
+                    Swizzle::None => {
+                        format!("Let threads {}; or give the tensor map no swizzle.", tile.swizzle.stored_how())
+                    }
+                    _ => format!("Give the tensor map {}, or store as its own asks for.", swizzle.called()),
                 },
             ),
         };
@@ -153,7 +145,7 @@ impl Cluster<'_> {
             store,
             title,
             "A copy with a swizzle takes the 16-byte chunks of a row from where the swizzle puts them, by bits of their addresses (PTX ISA 5.5.7, \
-             swizzling modes). Lanes that store 16 bytes of a row each mean them for one column, as a rule: here the copy finds them in several.",
+             swizzling modes). Lanes that store 16 bytes of a row each mean them for one column, as a rule: here the copy finds them in several. Where lanes take turns, each with another column at a time, nothing is wrong.",
             help,
         );
         diagnostic.severity = Severity::Note;
@@ -184,7 +176,7 @@ mod tests {
 
     #[test]
     fn rows_are_found_by_the_rule_they_were_stored_by() {
-        let by = |drawn_up: DrawnUp, tile| drawn_up.otherwise(&tile).map(|found| found.1.unwrap());
+        let by = |drawn_up: DrawnUp, tile| drawn_up.otherwise(&tile, |_| true).map(|found| found.1.unwrap());
         for c in 0..8 {
             assert_eq!(by(stored(1024, c, true, 0), tile(1024, Swizzle::B128)), None);
             assert_eq!(by(stored(1024, c, false, 0), tile(1024, Swizzle::None)), None);
@@ -200,8 +192,8 @@ mod tests {
         let places = (0..32).map(|r| (r as usize, Target::Shared(0, 1024 + r * 128 + (r & 6) * 16)));
         let mut drawn_up = DrawnUp::default();
         drawn_up.stored(9, 0, &places.collect::<Vec<_>>());
-        assert_eq!(drawn_up.otherwise(&tile(1024, Swizzle::B128)), Some((9, None)));
-        assert_eq!(drawn_up.otherwise(&tile(1024, Swizzle::None)), None, "they may take turns");
+        assert_eq!(drawn_up.otherwise(&tile(1024, Swizzle::B128), |_| true), Some((9, None)));
+        assert_eq!(drawn_up.otherwise(&tile(1024, Swizzle::None), |_| true), None, "they may take turns");
     }
 
     #[test]
@@ -213,7 +205,7 @@ mod tests {
             drawn_up
         };
         let tile = tile(1024, Swizzle::B128);
-        assert_eq!(lanes(|lane| lane * 16).otherwise(&tile), None, "a row by eight lanes");
-        assert_eq!(lanes(|lane| lane / 2 * 128 + lane % 2 * 16).otherwise(&tile), None, "a row by two");
+        assert_eq!(lanes(|lane| lane * 16).otherwise(&tile, |_| true), None, "a row by eight lanes");
+        assert_eq!(lanes(|lane| lane / 2 * 128 + lane % 2 * 16).otherwise(&tile, |_| true), None, "a row by two");
     }
 }

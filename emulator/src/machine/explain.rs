@@ -7,6 +7,7 @@ use super::cluster::Cluster;
 use super::drafts::{Draft, Drafts, join_alike, join_directions, join_readers};
 use super::names::{Name, listed};
 use super::state::{ActorKind, Race, RaceMemory};
+use super::tensor::{CELL, COLUMNS};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::order::{Conflict, Reason, Stamp};
 use crate::program::op::{Op, TmaKind};
@@ -44,7 +45,11 @@ impl Cluster<'_> {
             |race: &Race| repeated.contains(&race.conflict.first.site) || repeated.contains(&race.second.site);
         // Nor does it where accumulators overlap: who reads the one races with the MMAs of the other.
         let astray = |race: &Race| {
-            let of_mma = |stamp: Stamp| self.issued.astray.contains(&stamp.site);
+            let column = (race.conflict.byte / CELL) as u32 % COLUMNS;
+            let is_it = |&(site, first, end): &(u32, u32, u32), stamp: Stamp| {
+                site == stamp.site && (first..end).contains(&column)
+            };
+            let of_mma = |stamp: Stamp| self.issued.astray.iter().any(|astray| is_it(astray, stamp));
             matches!(race.memory, RaceMemory::Tensor(_)) && (of_mma(race.conflict.first) || of_mma(race.second))
         };
         let (certain, astray): (Vec<Race>, Vec<Race>) = certain.into_iter().partition(|race| !astray(race));

@@ -1,7 +1,7 @@
 //! Tensor memory that is freed while an MMA may still be writing it: the MMA is committed, and who frees has not waited for that phase.
 
 use super::cluster::Cluster;
-use super::state::Commit;
+use super::state::{ActorKind, Commit};
 use crate::diagnostic::Label;
 use crate::order::Stamp;
 
@@ -33,6 +33,14 @@ impl Cluster<'_> {
         let of_phase = passes(commit).find(|(_, passed)| passed.phase.is_some_and(|seen| seen >= phase));
         if let Some((w, passed)) = of_phase {
             let (who, frees) = (self.warp_name(w), self.who(freed));
+            if matches!(self.kind(freed), Some(ActorKind::Warp(of)) if of as usize == w) {
+                let wait = self.label(passed.site, format!("{frees} waits for that phase here, behind the dealloc"));
+                return Some(NotAwaited {
+                    why: format!("{frees} waits for {name} too late"),
+                    labels: vec![told, wait],
+                    help: "Wait before the columns are freed: move the wait in front of tcgen05.dealloc.".into(),
+                });
+            }
             let wait = self.label(passed.site, format!("{who} waits for that phase here, and {frees} is not told"));
             return Some(NotAwaited {
                 why: format!("{frees} has not waited for {name}"),

@@ -110,15 +110,18 @@ impl Cluster<'_> {
             let writer = self.ctas[cta].shared_shadow.writer(at.into())?;
             matches!(self.kind(writer), Some(ActorKind::Warp(_))).then_some(writer.site)
         };
-        let copied = |at: u32| {
-            let stores = self.copies.iter().filter(|copy| !matches!(copy.kind, TmaKind::Load | TmaKind::Prefetch));
-            stores
-                .flat_map(|copy| copy.shared.iter().map(move |from| (from, copy.extent)))
-                .any(|(from, extent)| from.cta == cta && (from.offset..from.offset + extent).contains(&at))
-        };
+        let mut copied = vec![false; end.div_ceil(step) as usize];
+        for copy in self.copies.iter().filter(|copy| !matches!(copy.kind, TmaKind::Load | TmaKind::Prefetch)) {
+            for from in copy.shared.iter().filter(|from| from.cta == cta) {
+                let (first, last) = (from.offset / step, (from.offset + copy.extent).div_ceil(step));
+                let last = (last as usize).min(copied.len());
+                let taken = copied.get_mut(first as usize..last);
+                taken.unwrap_or_default().fill(true);
+            }
+        }
         let mut begin = 0;
         for at in (0..end).step_by(step as usize) {
-            if by_warp(at).is_none() || copied(at) {
+            if copied[(at / step) as usize] || by_warp(at).is_none() {
                 begin = at + step;
             } else if at + step - begin >= bytes {
                 return Some((begin, by_warp(at)?));

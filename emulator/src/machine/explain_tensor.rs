@@ -214,8 +214,8 @@ impl Cluster<'_> {
             );
         }
         let of_a_load = match (is_mma(first), is_mma(second)) {
-            (true, false) if is_load(second) => Some((first, second)),
-            (false, true) if is_load(first) => Some((second, first)),
+            (true, false) if is_load(second) && race.heard != Heard::Whole => Some((first, second)),
+            (false, true) if is_load(first) && race.unwritten => Some((second, first)),
             _ => None,
         };
         if let Some(told) = of_a_load.and_then(|(mma, load)| self.explain_other_accumulator(race, mma, load, &name)) {

@@ -240,9 +240,12 @@ impl Findings {
         let late = |d: &Diagnostic| d.code == "phase-overtaken" || behind(d);
         let late: Vec<bool> = self.list.iter().map(late).collect();
         let (late, first): (Vec<_>, Vec<_>) = self.list.into_iter().zip(late).partition(|(_, late)| *late);
-        let all = first.into_iter().chain(late).map(|(d, _)| d);
-        let (findings, notes) = all.partition(|d| d.severity > Severity::Note);
-        (findings, one_of_each_first(notes))
+        let parts = [first, late].map(|part| {
+            part.into_iter().map(|(d, _)| d).partition::<Vec<Diagnostic>, _>(|d| d.severity > Severity::Note)
+        });
+        let [(first, notes), (late, last)] = parts;
+        let notes = one_of_each_first(notes).into_iter().chain(one_of_each_first(last));
+        (first.into_iter().chain(late).collect(), notes.collect())
     }
 }
 

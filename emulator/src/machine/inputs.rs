@@ -6,7 +6,7 @@ use crate::diagnostic::{Diagnostic, Label, Severity};
 use crate::order::GRANULE;
 use crate::tensor_map::TensorMap;
 use smallvec::SmallVec;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Indices of a dimension that boxes have, as ranges in their order that do not touch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,6 +14,9 @@ struct Indices(SmallVec<[(i64, i64); 1]>);
 
 impl Indices {
     fn add(&mut self, first: i64, end: i64) {
+        if self.0.len() > SCATTERED {
+            return;
+        }
         let from = self.0.partition_point(|known| known.1 < first);
         if self.0.get(from).is_some_and(|known| known.0 <= first && end <= known.1) {
             return;
@@ -26,6 +29,9 @@ impl Indices {
 
     /// Those of a tensor that are missing: the first range, and how many in all.
     fn missing(&self, size: i64) -> Option<((i64, i64), i64)> {
+        if self.0.len() > SCATTERED {
+            return None;
+        }
         let mut gaps = SmallVec::<[(i64, i64); 2]>::new();
         let mut next = 0;
         for &(first, end) in &self.0 {
@@ -53,19 +59,30 @@ struct Tensor {
     /// A box that has nothing of the tensor: the copy, where it begins, and the dimension; and how many there are.
     outside: Option<(u32, SmallVec<[i32; 5]>, usize)>,
     outsides: u64,
+    /// It is loaded from in ways that are not looked at.
+    picked: bool,
 }
 
 impl Tensor {
+    fn new(map: &TensorMap, site: u32) -> Tensor {
+        let axes = map.dims.iter().map(|_| Indices::default()).collect();
+        let dims = SmallVec::from_slice(&map.dims);
+        Tensor { address: map.address, dims, axes, site, outside: None, outsides: 0, picked: false }
+    }
+
     fn is(&self, map: &TensorMap) -> bool {
         self.address == map.address && self.dims[..] == map.dims[..]
     }
 }
 
+/// Words of a block of chunks.
+const WORDS: usize = 64;
+
 /// A buffer that threads copy from.
 #[derive(Debug, Default)]
 struct Copied {
-    /// The chunks of it that they stored to shared memory, a bit each.
-    chunks: Vec<u64>,
+    /// The chunks of it that they stored to shared memory, a bit each, by blocks.
+    chunks: BTreeMap<u64, Box<[u64; WORDS]>>,
     /// The first of these stores in the text.
     site: u32,
 }
@@ -75,10 +92,14 @@ struct Copied {
 pub struct Inputs {
     tensors: Vec<Tensor>,
     copied: BTreeMap<usize, Copied>,
+    /// Buffers that are read in another way, too.
+    otherwise: BTreeSet<usize>,
 }
 
 /// More tensors than this are not looked at: their maps are made as the kernel goes.
 const MOST: usize = 64;
+/// Nor is a tensor of which boxes lie in more places that do not touch: they are picked here and there.
+const SCATTERED: usize = 1024;
 
 impl Inputs {
     /// A copy loads a box.
@@ -86,6 +107,12 @@ impl Inputs {
         let rank = map.dims.len();
         let plain = coordinates.len() == rank && map.element.padded().is_none();
         if !plain || (0..rank).any(|n| map.element_stride(n) != 1) {
+            // Rows picked one by one, parts of elements: of such a tensor nothing is known.
+            if let Some(tensor) = self.tensors.iter_mut().find(|tensor| tensor.is(map)) {
+                tensor.picked = true;
+            } else if self.tensors.len() < MOST {
+                self.tensors.push(Tensor { picked: true, ..Tensor::new(map, site) });
+            }
             return;
         }
         let at = self.tensors.iter().position(|tensor| tensor.is(map));
@@ -93,9 +120,7 @@ impl Inputs {
             Some(at) => at,
             None if self.tensors.len() == MOST => return,
             None => {
-                let axes = (0..rank).map(|_| Indices::default()).collect();
-                let dims = SmallVec::from_slice(&map.dims);
-                self.tensors.push(Tensor { address: map.address, dims, axes, site, outside: None, outsides: 0 });
+                self.tensors.push(Tensor::new(map, site));
                 self.tensors.len() - 1
             }
         };
@@ -116,11 +141,15 @@ impl Inputs {
 
     /// Takes over what a cluster has seen.
     pub fn join(&mut self, other: Inputs) {
+        self.otherwise.extend(other.otherwise);
         for (buffer, more) in other.copied {
-            let known = self.copied.entry(buffer).or_insert_with(|| Copied { chunks: vec![], site: more.site });
+            let known =
+                self.copied.entry(buffer).or_insert_with(|| Copied { chunks: BTreeMap::new(), site: more.site });
             known.site = known.site.min(more.site);
-            known.reach(more.chunks.len());
-            known.chunks.iter_mut().zip(more.chunks).for_each(|(word, more)| *word |= more);
+            for (block, words) in more.chunks {
+                let known = known.chunks.entry(block).or_insert_with(|| Box::new([0; WORDS]));
+                known.iter_mut().zip(*words).for_each(|(word, more)| *word |= more);
+            }
         }
         for new in other.tensors {
             let same = |known: &&mut Tensor| known.address == new.address && known.dims == new.dims;
@@ -133,6 +162,7 @@ impl Inputs {
                     known.site = known.site.min(new.site);
                     known.outside = known.outside.take().or(new.outside);
                     known.outsides += new.outsides;
+                    known.picked |= new.picked;
                 }
                 None if room => self.tensors.push(new),
                 None => {}
@@ -143,7 +173,9 @@ impl Inputs {
     /// The launch is complete, and nothing else is wrong: what of the tensors it has not loaded. Where as much of several is missing, that is one note.
     pub fn judge(&self, global: &Global, multiplies: bool, label: impl Fn(u32, String) -> Label) -> Vec<Diagnostic> {
         let mut all: Vec<(Missing, Diagnostic)> = vec![];
-        for tensor in &self.tensors {
+        // What one map leaves out another one of the same address may have.
+        let alone = |tensor: &&Tensor| self.tensors.iter().filter(|other| other.address == tensor.address).count() == 1;
+        for tensor in self.tensors.iter().filter(alone) {
             let (Some(missing), Some(name)) = (tensor.missing(), tensor.name(global)) else { continue };
             match all.iter_mut().find(|(known, _)| *known == missing) {
                 Some((_, said)) => {
@@ -154,33 +186,45 @@ impl Inputs {
         }
         let boxes: Vec<usize> =
             self.tensors.iter().filter_map(|tensor| Some(global.find(tensor.address, 1)?.0)).collect();
-        let copied = self.copied.iter().filter(|(buffer, _)| multiplies && !boxes.contains(buffer));
+        let copied = self
+            .copied
+            .iter()
+            .filter(|(buffer, _)| multiplies && !boxes.contains(buffer) && !self.otherwise.contains(buffer));
         let copied = copied.filter_map(|(&buffer, copied)| copied.said(global.buffers.get(buffer)?, &label));
         all.into_iter().map(|(_, said)| said).chain(copied).collect()
     }
 
     /// Threads store 16 bytes of a buffer, from this offset on, to shared memory.
     pub fn copied(&mut self, buffer: usize, offset: u64, site: u32) {
-        let copied = self.copied.entry(buffer).or_insert_with(|| Copied { chunks: vec![], site });
+        let copied = self.copied.entry(buffer).or_insert_with(|| Copied { chunks: BTreeMap::new(), site });
         copied.site = copied.site.min(site);
-        let (first, last) = (offset / GRANULE, (offset + GRANULE - 1) / GRANULE);
-        copied.reach((last / 64) as usize + 1);
-        [first, last].into_iter().for_each(|chunk| copied.chunks[(chunk / 64) as usize] |= 1 << (chunk % 64));
+        copied.add(offset / GRANULE);
+        copied.add((offset + GRANULE - 1) / GRANULE);
+    }
+
+    /// A buffer is read in another way, too: what is not copied in chunks need not be missing.
+    pub fn read_otherwise(&mut self, buffer: usize) {
+        self.otherwise.insert(buffer);
     }
 }
 
 impl Copied {
-    fn reach(&mut self, words: usize) {
-        if self.chunks.len() < words {
-            self.chunks.resize(words, 0);
-        }
+    fn add(&mut self, chunk: u64) {
+        let of_block = WORDS as u64 * 64;
+        let words = self.chunks.entry(chunk / of_block).or_insert_with(|| Box::new([0; WORDS]));
+        words[(chunk % of_block / 64) as usize] |= 1 << (chunk % 64);
+    }
+
+    fn has(&self, chunk: u64) -> bool {
+        let of_block = WORDS as u64 * 64;
+        let words = self.chunks.get(&(chunk / of_block));
+        words.is_some_and(|words| words[(chunk % of_block / 64) as usize] >> (chunk % 64) & 1 == 1)
     }
 
     fn said(&self, buffer: &GlobalBuffer, label: impl Fn(u32, String) -> Label) -> Option<Diagnostic> {
         let all = buffer.memory.bytes.len() as u64 / GRANULE;
-        let has = |chunk: u64| self.chunks.get((chunk / 64) as usize).is_some_and(|word| word >> (chunk % 64) & 1 == 1);
-        let first = (0..all).find(|&chunk| !has(chunk))?;
-        let count = (0..all).filter(|&chunk| has(chunk)).count() as u64;
+        let first = (0..all).find(|&chunk| !self.has(chunk))?;
+        let count = (0..all).filter(|&chunk| self.has(chunk)).count() as u64;
         let (name, size) = (&buffer.name, all * GRANULE);
         Some(Diagnostic {
             code: "input-not-loaded",
@@ -213,6 +257,9 @@ struct Missing {
 
 impl Tensor {
     fn missing(&self) -> Option<Missing> {
+        if self.picked {
+            return None;
+        }
         self.axes.iter().zip(&self.dims).enumerate().find_map(|(dimension, (axis, &size))| {
             let (first, count) = axis.missing(size as i64)?;
             Some(Missing { dimension, size, first, count })

@@ -1,6 +1,7 @@
 //! MMAs that were issued, complete or not: what a later one, or a load, has to do with the ones before.
 
 use super::instruction_descriptor::Accumulator;
+use super::loaded::Brought;
 use super::other_accumulator::Sum;
 use super::state::Heard;
 use super::tensor::{Halves, Layout, SharedDescriptor};
@@ -28,12 +29,14 @@ pub struct Issued {
     pub taken_for_fp32: FxHashMap<(u32, Option<u16>), Option<u32>>,
     /// The last MMA that a warp knew of when it loaded these columns last: warp, first column, columns.
     loads: FxHashMap<(usize, u32, u32), Option<Stamp>>,
+    /// How often it was asked of a warp's load whether it reads another accumulator than it should.
+    pub asked: FxHashMap<(usize, u32), usize>,
     /// The accumulators of each thread.
     sums: FxHashMap<ActorId, Sums>,
     /// Accumulators that overlap, of which that is told, and the statement at which it is.
     pub overlapping: Vec<([Extents; 2], u32)>,
-    /// The statements of their MMAs.
-    pub astray: BTreeSet<u32>,
+    /// The statements of their MMAs, and the columns that both have.
+    pub astray: BTreeSet<(u32, u32, u32)>,
 }
 
 /// The accumulators of a thread.
@@ -62,8 +65,8 @@ pub struct Recent {
     pub operands: (u32, u32),
     /// B, and whether its columns lie side by side.
     pub b: (SharedDescriptor, bool),
-    /// What tells what lies there from what lay there before.
-    pub versions: [u32; 2],
+    /// What tells what lies there from what lay there before, of operands in shared memory of which that is known.
+    pub brought: [Option<Brought>; 2],
     /// It adds to what was there.
     pub adds: bool,
     /// Somebody has read the accumulator since.
@@ -92,10 +95,8 @@ impl Issued {
     pub fn add(&mut self, mma: Recent) {
         let sums = self.sums.entry(mma.stamp.actor).or_default();
         let new = Sum { column: mma.d.0, columns: mma.columns, epoch: mma.stamp.epoch };
-        match sums.iter_mut().find(|sum| (sum.column, sum.columns) == (new.column, new.columns)) {
-            Some(sum) => *sum = new,
-            None => sums.push(new),
-        }
+        sums.retain(|sum| (sum.column, sum.columns) != (new.column, new.columns));
+        sums.push(new);
         if sums.len() > MOST_SUMS {
             sums.remove(0);
         }

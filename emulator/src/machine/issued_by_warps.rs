@@ -5,12 +5,13 @@ use super::issued::Recent;
 use super::names::distinct;
 use super::state::{ActorKind, Race};
 use crate::diagnostic::Severity;
+use crate::program::op::Op;
 
 impl Recent {
     /// Whether another warp multiplies the same by the same statement, for the same accumulator.
     fn is_that_of_another_warp(&self, other: &Recent) -> bool {
-        let same = |m: &Recent| (m.stamp.site, m.ctas, m.d, m.operands, m.versions);
-        self.warp != other.warp && same(self) == same(other)
+        let same = |m: &Recent| (m.stamp.site, m.ctas, m.d, m.operands, m.brought);
+        self.warp != other.warp && self.brought.iter().all(Option::is_some) && same(self) == same(other)
     }
 }
 
@@ -34,13 +35,18 @@ impl Cluster<'_> {
         let warps = distinct(others.chain([first]).map(|mma| mma.warp));
         let sites = distinct(all.iter().map(|mma| mma.stamp.site));
         let names: Vec<String> = warps.iter().map(|&w| self.warp_name(w)).collect();
+        let elects = self.kernel.code.iter().any(|inst| matches!(inst.op, Op::Elect { .. }));
         let mut diagnostic = self.problem(
             "issued-by-many-lanes",
             site,
             format!("{} warps each issue this tcgen05.mma: the product is computed, or added, that many times", warps.len()),
             "One thread issues tcgen05.mma, tcgen05.cp or tcgen05.commit for all; each further thread starts the operation once more (PTX ISA \
              9.7.16.5). elect.sync elects one lane in every warp that comes to it.",
-            "Choose one warp before elect.sync: branch around the MMAs, and around their commits, in all others.".into(),
+            match warps.iter().all(|&w| self.warps[w].cta == self.warps[warps[0]].cta) {
+                false => "Of a pair, let a thread of the CTA of even rank issue the MMAs and their commits (%cluster_ctarank): they are for both CTAs.".into(),
+                true if elects => "Choose one warp before elect.sync: branch around the MMAs, and around their commits, in all others.".into(),
+                true => "Choose one thread of one warp: branch around the MMAs, and around their commits, in all others.".into(),
+            },
         );
         diagnostic.severity = Severity::Finding;
         diagnostic.labels[0].text = format!("issued by {}", names.join(", "));

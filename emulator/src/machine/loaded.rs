@@ -198,7 +198,7 @@ impl Product {
 }
 
 /// What tells what lies in an operand's bytes from what lay there before: the box's version, or where threads copied the first chunk from.
-type Brought = (u32, Option<(usize, u64)>);
+pub type Brought = (u32, Option<(usize, u64)>);
 
 /// The last MMAs of a cluster.
 #[derive(Debug, Default)]
@@ -208,18 +208,6 @@ const ONCE_RULE: &str = "Each slice of A and B counts once in a product of matri
 
 /// A tile of 64 columns is multiplied in four steps, by several warps perhaps.
 const REMEMBERED: usize = 16;
-
-fn name(swizzle: Swizzle) -> &'static str {
-    match swizzle {
-        Swizzle::None => "without a swizzle",
-        Swizzle::B32 => "with the 32-byte swizzle",
-        Swizzle::B64 => "with the 64-byte swizzle",
-        Swizzle::B128 => "with the 128-byte swizzle",
-        Swizzle::B128Atom32 => "with the 128-byte swizzle of 32-byte chunks",
-        Swizzle::B128Atom32Flip8 => "with the 128-byte swizzle of 32-byte chunks, halves swapped",
-        Swizzle::B128Atom64 => "with the 128-byte swizzle of 64-byte chunks",
-    }
-}
 
 impl Cluster<'_> {
     /// A copy writes, or reads, a tile of shared memory; a tensor copy does it with a swizzle.
@@ -263,8 +251,12 @@ impl Cluster<'_> {
             None => "a copy".to_string(),
             Some(which) => format!("the MMA's operand {which}"),
         };
-        let title =
-            format!("{what} reads {} {}, which was loaded {}", self.shared_name(at), name(swizzle), name(loaded));
+        let title = format!(
+            "{what} reads {} with {}, which was loaded with {}",
+            self.shared_name(at),
+            swizzle.called(),
+            loaded.called()
+        );
         let mut diagnostic = self.problem(
             "swizzle-mismatch",
             site,
@@ -276,18 +268,22 @@ impl Cluster<'_> {
         // Data may lie permuted in global memory, as for a plain bulk copy, or be meant to.
         let on_purpose = loaded == Swizzle::None || operand.is_none();
         diagnostic.severity = if on_purpose { Severity::Note } else { Severity::Finding };
-        diagnostic.labels[0].text = format!("read here {}", name(swizzle));
-        diagnostic.labels.push(self.label(load, format!("loaded here {}", name(loaded))));
+        diagnostic.labels[0].text = format!("read here with {}", swizzle.called());
+        diagnostic.labels.push(self.label(load, format!("loaded here with {}", loaded.called())));
         self.findings.add(diagnostic);
+    }
+
+    /// What lies where an operand begins.
+    pub fn brought(&self, cta: usize, d: &SharedDescriptor) -> Brought {
+        match self.ctas[cta].loaded.version(d.start) {
+            0 => (0, self.source(cta, d.swizzled(d.start))),
+            version => (version, None),
+        }
     }
 
     /// An MMA adds the product of these slices to this accumulator: the same was not added before.
     pub fn check_product(&mut self, cta: usize, column: u32, operands: [SharedDescriptor; 2], site: u32) {
-        let brought = |d: &SharedDescriptor| match self.ctas[cta].loaded.version(d.start) {
-            0 => (0, self.source(cta, d.swizzled(d.start))),
-            version => (version, None),
-        };
-        let operands = operands.map(|d| (d, brought(&d)));
+        let operands = operands.map(|d| (d, self.brought(cta, &d)));
         let places = operands.map(|(d, _)| {
             let tile = self.ctas[cta].loaded.tile(d.start)?;
             let origin = tile.origin?;

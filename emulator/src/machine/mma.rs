@@ -263,9 +263,13 @@ impl Cluster<'_> {
         });
         let (early, late) = (self.perturbed(3), self.perturbed(3));
         let late = late || self.issued.has_copies() && matches!(a, Source::Tensor(_));
-        let version = |start: u32| self.ctas[group[0]].loaded.version(start);
-        let of_a = if let Source::Shared(a) = a { version(a.start) } else { 0 };
-        let versions = [of_a, version(b.start)];
+        let judged = self.options.judges();
+        let brought = |d: &SharedDescriptor| {
+            let brought = self.brought(group[0], d);
+            (brought != (0, None)).then_some(brought)
+        };
+        let of_a = if let Source::Shared(a) = a { Some(a) } else { None };
+        let brought = [of_a, Some(b)].map(|d| d.filter(|_| judged).and_then(|d| brought(&d)));
         let recent = Recent {
             warp: w,
             ctas: (group[0], group.len()),
@@ -282,7 +286,7 @@ impl Cluster<'_> {
                 b.start,
             ),
             b: (b, i.b_mn_major),
-            versions,
+            brought,
             adds: inputs.accumulate,
             read: false,
             stamp,

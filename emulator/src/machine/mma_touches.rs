@@ -17,7 +17,8 @@ impl Cluster<'_> {
             return;
         }
         if old.d != new.d {
-            self.issued.astray.extend([old.stamp.site, new.stamp.site]);
+            let (first, end) = (old.d.0.max(new.d.0), (old.d.0 + old.columns).min(new.d.0 + new.columns));
+            self.issued.astray.extend([old, *new].map(|mma| (mma.stamp.site, first, end)));
         }
         // Of two accumulators it is told once, whichever MMAs of theirs meet.
         let both = [old.d.min(new.d), old.d.max(new.d)];
@@ -26,7 +27,9 @@ impl Cluster<'_> {
             let place = self.place(site);
             return self.findings.amend("race-tensor", &place, |d| d.count += 1);
         }
-        self.issued.overlapping.push((both, new.stamp.site));
+        if old.d != new.d {
+            self.issued.overlapping.push((both, new.stamp.site));
+        }
         let name = self.tensor_name(new.d.0.max(old.d.0));
         let (column, m, n) = old.d;
         let (title, first, help) = if old.d == new.d {

@@ -45,6 +45,12 @@ impl Cluster<'_> {
         if known || self.other_accumulators.len() == MOST {
             return;
         }
+        // Who reads another one does so early on.
+        let asked = self.issued.asked.entry((w, load)).or_default();
+        if *asked == MOST {
+            return;
+        }
+        *asked += 1;
         if let Some(other) = self.of_another_accumulator(w, load, columns) {
             self.other_accumulators.push(other);
         }

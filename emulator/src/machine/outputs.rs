@@ -54,7 +54,10 @@ impl Outputs {
             Item::Read { runs, .. } => self.used(runs.buffer),
             Item::Map { buffer, .. } => self.used(*buffer),
             Item::Load(job) => job.buffers().for_each(|buffer| self.used(buffer)),
-            Item::Atomic(job) => job.places().for_each(|(buffer, _)| self.used(buffer)),
+            Item::Atomic(job) => {
+                self.any = true;
+                job.places().for_each(|(buffer, _)| self.used(buffer));
+            }
             Item::Write(write) => self.write(write, same, global, tracker),
             _ => {}
         }
@@ -95,7 +98,10 @@ impl Outputs {
     /// The launch is complete, and nothing else is wrong.
     pub fn judge(&self, buffers: &[GlobalBuffer], label: impl Fn(u32, String) -> Label) -> Vec<Diagnostic> {
         let mut list = Vec::new();
-        for (output, buffer) in self.list.iter().zip(buffers).filter(|(output, _)| output.empty && !output.used) {
+        let judged = |(output, buffer): &(&Output, &GlobalBuffer)| {
+            output.empty && !output.used && !buffer.memory.bytes.is_empty()
+        };
+        for (output, buffer) in self.list.iter().zip(buffers).filter(judged) {
             let Some(written) = output.written else {
                 if output.wanted || !self.any {
                     list.push(never_written(buffer, label(0, "the kernel begins here".into())));

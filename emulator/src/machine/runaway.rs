@@ -63,13 +63,19 @@ impl Cluster<'_> {
     /// What is said of a run that used up its instructions, here.
     pub fn out_of_budget(&self, site: u32) -> Diagnostic {
         let (all, one) = (self.options.max_instructions, self.options.max_instructions_of_one());
-        let spent = match self.instructions > one && one < all {
+        let alone = self.instructions > one && one < all;
+        let spent = match alone {
             true => format!("the run was ended after {one} warp instructions of one cluster"),
             false => format!("the run was ended after {all} warp instructions"),
         };
         let found = |site: u32, title: String, help: String| {
             let rule = "A run has a budget of instructions, so that a kernel that never ends is reported.";
-            let more = "; a kernel that needs more can be given more (--max-instructions).";
+            let more = match alone {
+                true => {
+                    "; a kernel that needs more can be given more: with --max-instructions N, one cluster gets N / 16."
+                }
+                false => "; a kernel that needs more can be given more (--max-instructions).",
+            };
             self.problem("instruction-budget", site, title, rule, help + more)
         };
         let Some(lap) = self.runaway() else {

@@ -209,7 +209,7 @@ impl Cluster<'_> {
             format!("{bytes} of the {} bytes of a box that is loaded to {name} are never read", tile.bytes),
             "A tensor copy moves the whole of its box to shared memory (PTX ISA, cp.async.bulk.tensor). Other bytes of the box were \
              read; nothing that was computed depends on these.",
-            match self.kernel.multiplies() {
+            match self.kernel.multiplies {
                 true => "Let the MMAs go over the whole depth of the tile, 16 elements each, or load a smaller box.",
                 false => "Read the rest of the box, or load a smaller one.",
             }
@@ -231,7 +231,7 @@ impl Cluster<'_> {
 
     fn box_never_read(&self, NeverRead { site, tile, all, .. }: NeverRead) -> Diagnostic {
         let name = self.shared_name(tile.start);
-        if all && self.kernel.multiplies() {
+        if all && self.kernel.multiplies {
             let title = format!("a box of {} bytes that is loaded to {name} is never read", tile.bytes);
             let mut diagnostic = self.problem(CODE, site, title, NOBODY, NO_OPERAND.into());
             diagnostic.labels[0].text = "loaded here; of none of its boxes is anything read".into();

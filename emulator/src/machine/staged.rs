@@ -134,9 +134,19 @@ impl Cluster<'_> {
             "swizzle-mismatch",
             tile.site,
             format!("a copy stores {what} of a tile in {} again, although the rest of the tile is new", self.shared_name(tile.start)),
-            "A copy with a swizzle takes the 16-byte chunks of a row from where the swizzle puts them (PTX ISA 5.5.7, swizzling modes). \
-             Nobody has written there since the last copy: what was meant for this place was stored elsewhere.",
-            "Store chunk c of row r of a tile with the 128-byte swizzle at chunk c xor (r mod 8).".into(),
+            match lone {
+                true => "A copy with a swizzle takes the 16-byte chunks of a row from where the swizzle puts them (PTX ISA 5.5.7, swizzling modes). \
+                         Nobody has written there since the last copy: what was meant for this place was stored elsewhere.",
+                false => "A copy takes all of its box from shared memory (PTX ISA, cp.async.bulk.tensor), also what nobody has written there since the copy \
+                          before it.",
+            },
+            match lone {
+                true => format!("Let threads {}.", tile.swizzle.stored_how()),
+                false => format!(
+                    "Look which stores are for it, at which addresses (threads {}), by which warps, and how far their loops go.",
+                    tile.swizzle.stored_how()
+                ),
+            },
         );
         diagnostic.severity = if lone { Severity::Finding } else { Severity::Note };
         diagnostic.labels[0].text = text;

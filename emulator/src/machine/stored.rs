@@ -212,18 +212,11 @@ impl Cluster<'_> {
                     0 => "Without a swizzle, store eight rows of 16 bytes one behind the other, and the next 16 bytes of those rows as far on as the \
                           leading offset says; or store with a swizzle, and name it in bits 61 to 63 of the descriptor."
                         .to_string(),
-                    128 if d.wide => "Store the 32-byte chunk c of row r of a tile with the 128-byte swizzle of 32-byte chunks at chunk c xor (r mod 4), \
-                                      and set bits 61 to 63 of the descriptor to 1."
-                        .into(),
-                    128 => "Store chunk c of row r of a tile with the 128-byte swizzle at chunk c xor (r mod 8), and set bits 61 to 63 of the \
-                            descriptor to 2."
-                        .into(),
-                    64 => "Store chunk c of row r of a tile with the 64-byte swizzle at chunk c xor (r / 2 mod 4), and set bits 61 to 63 of the \
-                           descriptor to 4."
-                        .into(),
-                    _ => "Store chunk c of row r of a tile with the 32-byte swizzle at chunk c xor (r / 4 mod 2), and set bits 61 to 63 of the \
-                          descriptor to 6."
-                        .into(),
+                    _ => {
+                        let mut how = d.mode().stored_how().to_string();
+                        how[..1].make_ascii_uppercase();
+                        format!("{how}, and set bits 61 to 63 of the descriptor to {}.", asked.code())
+                    }
                 };
                 let mut diagnostic = finding(title, RULE, help);
                 // Who stores goes by the descriptor more often than the other way round.

@@ -94,7 +94,9 @@ impl Cluster<'_> {
                 let same = *same.get_or_insert_with(|| self.cells_hold_the_same(w, c, cells));
                 self.race(Race { same_value: same && self.stored_once(&race), ..race });
             }
-            if self.options.judges() && self.stored_cells.add_again(issued, memory, at..end) {
+            // The halves of a quarter are apart, as other cells would be.
+            let half = if halves == Halves::Upper { u64::from(4 * COLUMNS) * CELL } else { 0 };
+            if self.options.judges() && self.stored_cells.add_again(issued, memory, at + half..end + half) {
                 self.rewrites.add(issued, memory, at, end);
             }
         }

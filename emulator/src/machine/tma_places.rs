@@ -84,6 +84,9 @@ impl Cluster<'_> {
             let rule = "Every access must lie within an allocation.";
             return Err(self.refused(at, "out-of-bounds", what, rule, "Check address and size."));
         };
+        if op.kind == TmaKind::Load && self.options.judges() {
+            self.inputs.read_otherwise(place.0);
+        }
         Ok(side(Some(place), None))
     }
 

@@ -117,7 +117,7 @@ impl Cluster<'_> {
     /// chunks beside which others were.
     pub fn copies_never_read(&mut self, cta: usize) -> Vec<u32> {
         let mut all: BTreeMap<u32, Left> = BTreeMap::new();
-        if !self.kernel.multiplies() {
+        if !self.kernel.multiplies {
             return vec![];
         }
         for (at, by) in self.ctas[cta].loaded.copies.left_out() {

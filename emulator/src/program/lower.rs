@@ -184,6 +184,7 @@ fn entry(
             required_cluster: None,
             scopes: false,
             half_stores: false,
+            multiplies: false,
             timed: None,
         },
         site: 0,
@@ -309,6 +310,7 @@ fn entry(
     mark_waits(&mut kernel.code, &kernel.constants32);
     kernel.scopes = needs_scopes(&kernel.code);
     kernel.half_stores = stores_to_halves(&kernel.code);
+    kernel.multiplies = kernel.code.iter().any(|inst| matches!(inst.op, Op::Mma(_) | Op::Wgmma(_)));
     kernel.timed = Dependence::on_the_clock(&kernel);
     Ok(kernel)
 }

@@ -117,13 +117,8 @@ pub(crate) struct Kernel {
     pub scopes: bool,
     /// A `tcgen05.st` stores to half of the lanes that its warp reaches: the halves of each quarter are looked at apart.
     pub half_stores: bool,
-}
-
-impl Kernel {
     /// It has MMAs that read shared memory.
-    pub(crate) fn multiplies(&self) -> bool {
-        self.code.iter().any(|inst| matches!(inst.op, op::Op::Mma(_) | op::Op::Wgmma(_)))
-    }
+    pub multiplies: bool,
 }
 
 /// A kernel parameter's place in the parameter block.

@@ -489,7 +489,7 @@ const SAID: &[(&str, &[&str])] = &[
         &["with the 128-byte swizzle, the copy takes it with no swizzle", "Give the tensor map the 128-byte swizzle"],
     ),
     ("l36", &["which is no multiple of 1024", "Let the tile begin at a multiple of 1024"]),
-    ("l37", &["has 384 bytes, and the next one begins 192 bytes on"]),
+    ("l37", &["has 384 bytes, and another one begins 192 bytes behind its beginning"]),
     ("l38", &["bytes 16 to 31 of all rows of a tile", "again", "before the last copy"]),
     (
         "l39",
