@@ -138,7 +138,7 @@ impl Drain {
             ([true, true], [false, true]) => " in lanes 16 to 31 of each 32",
             _ => "",
         };
-        let last = never.last().unwrap_or(first);
+        let last = (first..self.columns).rfind(|&column| lacks(column) != [false; 2]).unwrap_or(first);
         let product = format!("the product that an MMA leaves at {}", self.name);
         let title = match count {
             1 if self.columns > 1 => format!("column {first} of {product} is never read{lanes}"),

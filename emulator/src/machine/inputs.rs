@@ -199,7 +199,7 @@ impl Inputs {
         let copied = self.copied.entry(buffer).or_insert_with(|| Copied { chunks: BTreeMap::new(), site });
         copied.site = copied.site.min(site);
         copied.add(offset / GRANULE);
-        copied.add((offset + GRANULE - 1) / GRANULE);
+        copied.add(offset.div_ceil(GRANULE));
     }
 
     /// A buffer is read in another way, too: what is not copied in chunks need not be missing.
