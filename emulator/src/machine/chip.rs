@@ -312,6 +312,12 @@ impl<'a> Chip<'a> {
                 }
             }
             Item::Write(write) => {
+                if let Some((buffer, byte)) = write.combines_with_nothing(&self.global).filter(|_| judges)
+                    && self.tracker.writer(buffer, byte).is_none()
+                {
+                    let what = self.global.buffers[buffer].describe(byte);
+                    self.cluster(at).reduces_nothing(write.stamp.site, &what);
+                }
                 self.check(at, &write.runs, write.stamp, &write.known, true, same);
                 write.finish(Arc::make_mut(&mut self.global));
             }

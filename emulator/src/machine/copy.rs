@@ -192,7 +192,7 @@ impl Cluster<'_> {
                 let (site, stamp) = (copy.site, copy.writes);
                 let write = Write { runs, data: dense, blank, how, stamp, known: copy.known.clone() };
                 self.outbox.push(time, Item::Write(Box::new(write)));
-                if let (Some((from, buffer, at)), None, Some(&slot)) = (undefined, how, copy.shared.first()) {
+                if let (Some((from, buffer, at)), Some(&slot)) = (undefined, copy.shared.first()) {
                     let from = Slot { offset: copy.swizzle.apply(slot.offset + from as u32), ..slot };
                     self.undefined_copy(site, from, buffer, at);
                 }

@@ -65,6 +65,17 @@ const READS_EARLY: &[&str] = &["mma-not-awaited", "mma-not-committed", "wrong-ph
 /// What a wait leads to that passes twice on one phase: who goes on so reads, tells and frees too early.
 const BY_PARITY: &[&str] = &["operand-not-ready", "operand-overwritten", "phase-overtaken", "product-added-twice"];
 
+/// What keeps a wait from telling that its mbarrier is no longer used.
+const BEFORE_THE_END: &[&str] = &[
+    "wait-result-unread",
+    "early-arrival",
+    "wrong-phase",
+    "operand-overwritten",
+    "operand-not-ready",
+    "mma-not-awaited",
+    "accumulator-overwritten",
+];
+
 pub const UNDEFINED: &[&str] = &["undefined-value-stored", "undefined-operand"];
 
 pub const TOO_EARLY: &str = "phase-completed-early";
@@ -83,6 +94,8 @@ pub const FOLLOWS: &[Follows] = &[
     Follows(&["phase-overtaken"], &["wait-result-unread"], anywhere, Then::Dropped),
     Follows(&["mbarrier-overflow"], &["wait-result-unread"], has_its_place, Then::Dropped),
     Follows(&["mbarrier-overflow"], &["wait-result-unread"], anywhere, Then::Behind),
+    // An mbarrier goes at the end: what is not waited for before is told where it begins.
+    Follows(&["mbarrier-invalidated-early"], BEFORE_THE_END, anywhere, Then::Behind),
     // Others hear by a barrier of who has not waited.
     Follows(&["mma-not-awaited"], &["wait-result-unread"], shares_a_line, Then::Dropped),
     // A note of the wait that a hang or an arrival too many is told by.

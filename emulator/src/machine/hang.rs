@@ -70,6 +70,7 @@ impl Cluster<'_> {
             diagnostic.title = if fresh { format!("{}: {drawn}", diagnostic.title) } else { drawn };
         }
         self.tell_others(&blocked, root, &chain, &mut diagnostic);
+        self.tell_ended_ctas(&mut diagnostic);
         self.findings.add(diagnostic);
     }
 
@@ -246,11 +247,15 @@ impl Cluster<'_> {
             State::Registers(lacks) => self.stuck_registers(blocked, root, *lacks),
             State::CtaBarrier(id) => self.stuck_cta_barrier(root, *id),
             State::Ready if self.endless(root.warp).is_some() => self.stuck_in_a_loop(root),
-            State::Ready | State::Chip(_) => self.hang(
-                root.site,
-                format!("{} asks again and again for what does not happen", self.warp_name(root.warp)),
-                "Let somebody bring it about in every run: what CTAs wait for must come from CTAs that run at the same time.".into(),
-            ),
+            State::Ready | State::Chip(_) => {
+                let mut d = self.hang(
+                    root.site,
+                    format!("{} asks again and again for what does not happen", self.warp_name(root.warp)),
+                    "Let somebody bring it about in every run: what CTAs wait for must come from CTAs that run at the same time.".into(),
+                );
+                self.tell_what_it_reads(root, &mut d);
+                d
+            }
             _ => self.hang(
                 root.site,
                 format!("{} cannot go on", self.warp_name(root.warp)),
@@ -285,7 +290,52 @@ impl Cluster<'_> {
                 "Check the condition of the branch: some round must change a register that it depends on.",
             ),
         };
-        self.hang(root.site, format!("{who} goes round for ever: {why}"), help.into())
+        let mut d = self.hang(root.site, format!("{who} goes round for ever: {why}"), help.into());
+        if looks {
+            self.tell_what_it_reads(root, &mut d);
+        }
+        d
+    }
+
+    /// What a load or an atomic operation of global memory finds that a warp makes again and again, and what it would have to be.
+    fn tell_what_it_reads(&self, root: &Blocked, d: &mut Diagnostic) {
+        let Some(inst) = self.kernel.code.iter().find(|inst| inst.site == root.site) else { return };
+        let (address, bytes) = match &inst.op {
+            Op::Load(load) => (&load.address, usize::from(load.bytes)),
+            Op::Atomic(atomic) => (&atomic.address, usize::from(atomic.bytes)),
+            _ => return,
+        };
+        let lane = root.mask.trailing_zeros() as usize % 32;
+        let base = self.warps[root.warp].registers.lane(address.base, lane) as u64;
+        let Some((buffer, offset)) = self.global.find(base.wrapping_add(address.offset as u64), bytes as u64) else {
+            return;
+        };
+        let buffer = &self.global.buffers[buffer];
+        let (place, (value, defined)) = (buffer.describe(offset), buffer.memory.load(offset as usize, bytes));
+        let holds = if defined { format!("{value}") } else { "nothing that was written".into() };
+        if let Some(label) = d.labels.first_mut() {
+            label.text = format!("it finds {holds} at {place}");
+        }
+    }
+
+    /// CTAs of the cluster that have ended, while others wait.
+    fn tell_ended_ctas(&self, d: &mut Diagnostic) {
+        let has_ended = |cta: &usize| self.warps.iter().filter(|warp| warp.cta == *cta).all(|warp| warp.live == 0);
+        let ended: Vec<String> = (0..self.ctas.len()).filter(has_ended).map(|cta| format!("CTA {cta}")).collect();
+        match ended.as_slice() {
+            [] => {}
+            [one] => {
+                d.help += &format!(
+                    " {one} of the cluster has ended: look first whether it should still copy, multiply or arrive."
+                )
+            }
+            all => {
+                d.help += &format!(
+                    " {} of the cluster have ended: look first whether they should still copy, multiply or arrive.",
+                    all.join(", ")
+                )
+            }
+        }
     }
 
     /// A line for each of the others.

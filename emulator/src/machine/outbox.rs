@@ -329,6 +329,22 @@ impl Write {
         }
     }
 
+    /// Of a reduction, the first byte that it is combined with and that holds nothing.
+    pub fn combines_with_nothing(&self, global: &Global) -> Option<(usize, u64)> {
+        if self.how.is_none() || self.blank {
+            return None;
+        }
+        self.runs.iter().find_map(|runs| {
+            let buffer = &global.buffers[runs.buffer];
+            if buffer.whole {
+                return None;
+            }
+            let bytes = |start: u64| start as usize..start as usize + runs.bytes as usize;
+            let nothing = |at: &usize| !buffer.memory.is_defined(*at) && !buffer.memory.is_blank(*at);
+            runs.starts().find_map(|start| bytes(start).find(nothing)).map(|at| (runs.buffer, at as u64))
+        })
+    }
+
     /// Writes some of its bytes, from `at` on.
     fn put(&self, memory: &mut Memory, to: usize, at: usize, len: usize) {
         if self.blank {

@@ -2,6 +2,7 @@
 
 use super::cluster::{Cluster, Stop};
 use super::state::At;
+use crate::diagnostic::Severity;
 use crate::program::atomic::Update;
 use crate::program::lanes::{bits, bits_z, d, f, of_operands, z};
 use crate::program::op::Reduction;
@@ -79,6 +80,22 @@ pub fn function(how: Reduction, element: Element) -> Update {
         (Xor, _) => |a, b, _| a ^ b,
         (Inc, _) => |a, b, _| if a >= b { 0 } else { a + 1 },
         (Dec, _) => |a, b, _| if a == 0 || a > b { b } else { a - 1 },
+    }
+}
+
+impl Cluster<'_> {
+    /// A reduction combines its elements with memory that nothing has written.
+    pub fn reduces_nothing(&mut self, site: u32, what: &str) {
+        let mut diagnostic = self.problem(
+            "undefined-value-stored",
+            site,
+            format!("a reduction updates {what}, which nothing has written"),
+            "A reduction reads what is there and combines its elements with it (PTX ISA, cp.reduce.async.bulk); memory holds unknown values until it is \
+             written (PTX ISA 8.2.6).",
+            "Set the destination to its first values before the launch, or store the first part and reduce the others.".into(),
+        );
+        diagnostic.severity = Severity::Finding;
+        self.findings.add(diagnostic);
     }
 }
 

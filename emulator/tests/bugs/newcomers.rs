@@ -236,3 +236,39 @@ fn fewer_bytes_are_announced_than_come() {
     let none = "    mbarrier.arrive.shared::cta.b64 _, [%r15];";
     one(Ring, &[("@expect", none)], "phase-completed-early", "mbarrier.arrive", &["from phase 0 on", "24576"]);
 }
+
+/// A reduction reads its destination, which nobody has set.
+#[test]
+fn tiles_are_added_to_what_was_never_written() {
+    let edits = [(
+        "@store",
+        "    cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%rd4, {%r46, %r45}], [%r44];",
+    )];
+    let parts = [
+        "a reduction updates `D` at row 0, column 0, which nothing has written",
+        "Set the destination to its first values",
+    ];
+    one(Ring, &edits, "undefined-value-stored", "cp.reduce", &parts);
+}
+
+/// The other CTA of a pair ends at once.
+#[test]
+fn a_cta_of_a_cluster_has_ended() {
+    let ends = "    mov.u32 %r2, %cluster_ctarank;\n    setp.ne.u32 %p15, %r2, 0;\n    @%p15 ret;";
+    let found = first(Pair, &[("    mov.u32 %r2, %cluster_ctarank;", ends)], |_| {});
+    assert_eq!(found.code, "hang");
+    says(&found, &["CTA 1 of the cluster has ended: look first whether it should still"]);
+}
+
+/// A flag that nobody sets: what is found there is said.
+#[test]
+fn a_flag_is_never_set() {
+    const BODY: &str = "\
+WAIT:
+ld.acquire.gpu.global.u32 %r3, [%rd0+4];
+setp.ne.u32 %p1, %r3, 3;
+@%p1 bra WAIT;";
+    let found = first(Base::Grid(2, 32, BODY), &[], |_| {});
+    assert_eq!(found.code, "hang");
+    says(&found, &["it finds 0 at `out` at byte 4"]);
+}
