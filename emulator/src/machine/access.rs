@@ -404,6 +404,10 @@ impl<'a> Cluster<'a> {
         if lacks == Lacks::Factors {
             return "Bring the scale factors to tensor memory before the MMA that reads them: tcgen05.cp, in all four quarters of 32 lanes.";
         }
+        if lacks == Lacks::Operand {
+            return "Write all of the operand before the MMA reads it: look which threads store it, whether one has ended before or goes around, and where \
+                    the descriptor begins.";
+        }
         let of_tensor_memory = |op: &Op| matches!(op, Op::Mma(_) | Op::TensorLoad { .. });
         match self.kernel.code.iter().any(|inst| inst.site == site && of_tensor_memory(&inst.op)) {
             true => OVERWRITE_FIRST,

@@ -154,6 +154,7 @@ pub const FOLLOWS: &[Follows] = &[
     Follows(&["swizzle-mismatch"], &["race-shared"], has_both_places, Then::Behind),
     // Who does not wait at the cluster's barrier does not know what was done before it.
     Follows(&["mbarrier-init-unordered"], &["cluster-barrier"], anywhere, Then::Behind),
+    Follows(&["phase-completed-early", "can-hang", "hang"], &["issued-by-many-lanes"], shares_a_line, Then::Dropped),
     // What several lanes or warps issue is done again by each of them.
     Follows(&["product-added-twice"], &["issued-by-many-lanes"], is_of_the_same_mma, Then::Dropped),
     // Of an operand that does not lie as its box, the depths and the bytes beyond are others.

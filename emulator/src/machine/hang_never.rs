@@ -2,6 +2,7 @@
 
 use super::cluster::Cluster;
 use super::hang::{Blocked, barrier_of};
+use super::warp::Passed;
 use crate::diagnostic::{Diagnostic, Label, Meaning};
 use crate::program::op::Op;
 
@@ -57,6 +58,9 @@ impl Cluster<'_> {
         let name = self.barrier_name(barrier);
         let passed_before = self.warps[root.warp].passed.iter().any(|passed| passed.barrier == barrier);
         let by_threads = self.is_told_by_threads(b.offset);
+        // It has begun well, at another mbarrier.
+        let begun = |passed: &Passed| passed.site == root.site && passed.phase.is_none() && passed.barrier != barrier;
+        let changed = parity == 0 && !passed_before && self.warps[root.warp].passed.iter().any(begun);
         let begins = parity == 0 && !passed_before && (self.loads_next(root.site) || by_threads);
         let hint = self.hint_of(blocked, barrier, odd, &reached);
         let help = match hint {
@@ -68,6 +72,9 @@ impl Cluster<'_> {
             ),
             hint => match (self.awaits_readers(root, b.offset), hint) {
                 (Some(readers), _) => readers.into(),
+                _ if changed => "Its parity has changed too early: the wait has passed on another mbarrier with parity 1, for no phase yet, and this one has completed \
+                                 none either. Let the parity change where the stage begins at 0 again."
+                    .into(),
                 _ if begins => self.begins_free(partner),
                 (_, Hint::Astray(site, _)) => self.let_it_arrive_here(site).into(),
                 (_, Hint::NotCommitted(_)) => NOT_COMMITTED.into(),

@@ -61,8 +61,8 @@ impl Cluster<'_> {
             "issued-by-many-lanes",
             site,
             format!("{n} lanes of {} each issue this {what}: {effect}", self.warp_name(w)),
-            "One thread issues tcgen05.mma, tcgen05.cp or tcgen05.commit for all; each further thread starts the \
-             operation once more (PTX ISA 9.7.16.5).",
+            "One thread issues tcgen05.mma, tcgen05.cp, tcgen05.commit or clusterlaunchcontrol.try_cancel for all; each further thread starts the \
+             operation once more (PTX ISA 9.7.16.5; clusterlaunchcontrol.try_cancel).",
             "Let one elected lane execute it (elect.sync).".into(),
         );
         diagnostic.severity = Severity::Finding;

@@ -76,6 +76,9 @@ impl Cluster<'_> {
         {
             return Err(Some(Box::new(self.cancel_after_refusal(site, seen))));
         }
+        if mask.count_ones() > 1 {
+            self.many_lanes(w, mask, site, "clusterlaunchcontrol.try_cancel", "each asks for a cluster of its own");
+        }
         for lane in lanes(mask) {
             let one = At { mask: 1 << lane, ..at };
             let slot = self.shared_slot(one, lane, to, false, 16, 16)?;

@@ -3,7 +3,7 @@
 use super::cluster::Cluster;
 use super::mma;
 use super::resolve::Target;
-use super::state::Slot;
+use super::state::{Lacks, Slot};
 use super::tensor::{COLUMNS, Halves, LANES};
 use crate::program::op::{Op, Reg, Space};
 use rustc_hash::FxHashMap;
@@ -63,7 +63,9 @@ impl Cluster<'_> {
         }
         let name = self.shared_name_exact(at);
         let part = self.part_written(cta, at);
-        self.origin(site, format!("this MMA reads {name}{part}"))
+        let origin = self.origin(site, format!("this MMA reads {name}{part}"));
+        self.origins[origin as usize].lacks = Lacks::Operand;
+        origin
     }
 
     /// That nothing has written a buffer, of which the 16 bytes from here on hold such a byte; where, if it is written in part.

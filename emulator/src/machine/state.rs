@@ -230,6 +230,8 @@ pub enum Lacks {
     Value,
     /// Scale factors that an MMA reads.
     Factors,
+    /// Bytes of an operand in shared memory.
+    Operand,
 }
 
 /// An accumulator that lacks what is read beside it.

@@ -118,12 +118,13 @@ impl<'a> Cluster<'a> {
             Op::Wgmma(op) => self.wgmma(at, op)?,
             Op::WgmmaFence | Op::WgmmaCommit | Op::WgmmaWait { .. } => self.wgmma_order(at, &inst.op)?,
             op if inst.facts.visible || op.exchanges() || matches!(op, Op::WarpSync { .. }) => {
-                // A shuffle only moves its value: who gets one that is undefined has that.
-                let moved = match op {
-                    Op::Shuffle { a, b, c, .. } if a != b && a != c => Some(Reg::B32(*a)),
-                    _ => None,
+                // What only moves values moves undefined ones as well: who gets them has that.
+                let moves = |r: Reg| match op {
+                    Op::Shuffle { a, b, c, .. } => a != b && a != c && r == Reg::B32(*a),
+                    Op::MatrixStore { address, s, .. } => r != address.base && s.iter().any(|&s| r == Reg::B32(s)),
+                    _ => false,
                 };
-                let undefined = |&r: &Reg| Some(r) != moved && mask & !self.warps[w].registers.defined(r) != 0;
+                let undefined = |&r: &Reg| !moves(r) && mask & !self.warps[w].registers.defined(r) != 0;
                 if let Some(reg) = inst.uses.iter().copied().find(undefined) {
                     return Err(self.undefined_operand(w, site, reg, "an operand"));
                 }

@@ -49,7 +49,7 @@ fn says(found: &Diagnostic, code: &str, labels: &[(u32, &str)], advice: &str) {
 fn parity_of_the_wait_for_a_product() {
     let report = broken(true, "thunderkittens_level_09", &[(925, "0;", "1;")]);
     let found = first(&report);
-    says(found, "wrong-phase", &[(930, "passed at once"), (888, "would arrive at")], "Wait for parity 0");
+    says(found, "wrong-phase", &[(930, "passed at once"), (888, "its completion arrives at")], "Wait for parity 0");
     assert_eq!(found.labels[0].place.line, 930);
 }
 

@@ -272,3 +272,45 @@ setp.ne.u32 %p1, %r3, 3;
     assert_eq!(found.code, "hang");
     says(&found, &["it finds 0 at `out` at byte 4"]);
 }
+
+/// A warp that ends before it has stored its part of a tile.
+#[test]
+fn a_warp_ends_before_it_stores() {
+    let edits =
+        [("    mov.u32 %r10, 0;\nCOPY:", "    setp.eq.u32 %p7, %r1, 3;\n    @%p7 exit;\n    mov.u32 %r10, 0;\nCOPY:")];
+    let found = first(OneTile, &edits, |_| {});
+    assert_eq!(found.code, "undefined-value-stored");
+    says(
+        &found,
+        &["12288 of its 16384 bytes are written so far", "look which threads store it, whether one has ended before"],
+    );
+}
+
+/// The parity of a wait for free stages changes with each of them.
+#[test]
+fn a_parity_changes_before_the_stage_begins_again() {
+    let found = first(Ring, &[("@flip_producer", "    xor.b32 %r12, %r12, 1;")], |_| {});
+    assert_eq!(found.code, "hang");
+    says(&found, &["Its parity has changed too early", "where the stage begins at 0 again"]);
+}
+
+/// A matrix that is stored from registers without a value is looked at by who reads it.
+#[test]
+fn stmatrix_moves_what_has_no_value() {
+    const BODY: &str = "\
+mov.u32 %r4, tile;
+shl.b32 %r5, %r0, 4;
+add.u32 %r4, %r4, %r5;
+stmatrix.sync.aligned.m8n8.x4.shared.b16 [%r4], {%r20, %r21, %r22, %r23};";
+    let report = run(Small(1, 32, BODY), &[], |_| {}, 10_000);
+    assert!(report.completed && report.findings.is_empty(), "{}", told(&report.findings));
+    let found = first(
+        Small(1, 32, BODY),
+        &[(
+            "{%r20, %r21, %r22, %r23};",
+            "{%r20, %r21, %r22, %r23};\nld.shared.u32 %r6, [tile];\nst.global.u32 [%rd0], %r6;",
+        )],
+        |_| {},
+    );
+    assert_eq!(found.code, "undefined-value-stored");
+}
