@@ -3,6 +3,7 @@
 
 use super::cluster::Cluster;
 use super::drafts::Draft;
+use super::mbarrier::Came;
 use super::names::{Name, counted};
 use super::state::{ActorKind, Commit, Heard, Race};
 use super::warp::Passed;
@@ -251,6 +252,25 @@ impl Cluster<'_> {
         });
         let labels = vec![self.label(commit.site, format!("{completes}; {comes}")), wait];
         let help = format!("Let the commit at {name} follow the MMAs that read it.{}", otherwise.unwrap_or_default());
+        Some((labels, help))
+    }
+
+    /// Who comes second has waited for a phase that the MMA's own thread completes by an arrival, as if its MMAs were complete when it has issued them.
+    pub fn told_by_the_issuer(&self, race: &Race, mma: Stamp) -> Option<(Vec<Label>, String)> {
+        let passed = race.passed.last().filter(|passed| passed.fresh && !passed.lost)?;
+        let (barrier, phase) = (passed.barrier, passed.phase?);
+        let Some(ActorKind::Mmas { warp, .. }) = self.kind(mma) else { return None };
+        let b = &self.barriers[barrier as usize];
+        let arrives = |came: &&Came| came.warp == warp as usize && !came.bytes && !self.is_commit(came.site);
+        let arrival = b.came.iter().find(arrives).filter(|_| !b.came.iter().any(|came| self.is_commit(came.site)))?;
+        let (who, name) = (self.warp_name(warp as usize), self.barrier_name(barrier));
+        let labels = vec![
+            self.label(arrival.site, format!("{who} arrives at {name} here: its MMAs are issued then, not complete")),
+            self.label(passed.site, format!("this wait passed on phase {phase}")),
+        ];
+        let help = format!(
+            "Let {who} execute tcgen05.commit to {name} in place of this arrival: it comes when the MMAs before it are complete."
+        );
         Some((labels, help))
     }
 

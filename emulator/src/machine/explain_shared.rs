@@ -136,7 +136,12 @@ impl Cluster<'_> {
             ];
             let earlier = self.passed_earlier(race, mma).map(|(label, help)| (vec![label], help));
             let at_home = || self.cure_of_word_at_home(race).map(|cure| (cure.labels, cure.help));
-            let (earlier, better) = self.told_by_another(race, mma).or(earlier).or_else(at_home).unzip();
+            let (earlier, better) = self
+                .told_by_another(race, mma)
+                .or(earlier)
+                .or_else(at_home)
+                .or_else(|| self.told_by_the_issuer(race, mma))
+                .unzip();
             labels.extend(earlier.into_iter().flatten());
             // What is to be changed comes first, and is told once, whatever comes too early by it.
             labels.sort_by_key(|label| label.meaning != Meaning::CountsTooFew);

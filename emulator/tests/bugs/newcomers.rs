@@ -314,3 +314,12 @@ stmatrix.sync.aligned.m8n8.x4.shared.b16 [%r4], {%r20, %r21, %r22, %r23};";
     );
     assert_eq!(found.code, "undefined-value-stored");
 }
+
+/// A thread arrives where its commit should: its MMAs are issued then, and not complete.
+#[test]
+fn the_issuer_arrives_in_place_of_its_commit() {
+    let edits = [("@commit_empty", "    mbarrier.arrive.shared::cta.b64 _, [%r15+16];")];
+    let found = first(Ring, &edits, |_| {});
+    assert_eq!(found.code, "operand-overwritten");
+    says(&found, &["its MMAs are issued then, not complete", "execute tcgen05.commit to", "in place of this arrival"]);
+}
