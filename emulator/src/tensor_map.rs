@@ -3,6 +3,7 @@
 //! The layout of the object is not documented by NVIDIA. The one here was worked out by others from what the driver writes; a
 //! driver for CUDA 13.0 writes the same for all maps of `tests/tensor_maps.txt`. It is the assumption `tensor-map-object`.
 
+mod cure;
 mod element;
 mod field;
 mod padded;

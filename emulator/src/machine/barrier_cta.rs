@@ -29,13 +29,25 @@ impl Cluster<'_> {
         let id = value(id);
         let count = threads.map(value);
         if id > 15 || count.is_some_and(|c| c == 0 || !c.is_multiple_of(32) || c > 1024) {
+            let help = if id > 15 {
+                format!("Use a barrier number from 0 to 15 in the place of {id}.")
+            } else {
+                let count = count.unwrap_or_default();
+                let near = count.next_multiple_of(32).clamp(32, 1024);
+                format!(
+                    "The count is one of threads, in whole warps: 32, 64 and so on up to 1024, such as {near} in the place of {count}."
+                )
+            };
             let count = count.map_or(String::new(), |c| format!(", {}", counted(c, "thread")));
             return Err(Some(Box::new(self.problem(
                 "named-barrier",
                 site,
-                format!("barrier {id}{count}"),
+                match id > 15 {
+                    true => format!("there is no barrier {id}{count}"),
+                    false => format!("barrier {id} cannot wait for that many threads{count}"),
+                },
                 "A CTA has barriers 0 to 15, and a thread count is a multiple of 32 (PTX ISA 9.7.13.1).",
-                "Use a number below 16, and count whole warps.".into(),
+                help,
             ))));
         }
         let c = self.warps[w].cta;

@@ -30,10 +30,11 @@ const OFFSET: u64 = 0x00ff_ffff;
 /// No CTA has so much shared memory: from here on an offset is not meant as one.
 const MORE_THAN_SHARED: u64 = 1 << 20;
 
+/// No buffer lies below, and no index is larger in a launch that an emulator runs.
+pub const SMALL: u64 = 1 << 28;
+
 /// What to do about an address in global memory that is in no buffer.
 pub fn far_advice(at: u64) -> &'static str {
-    // No buffer lies there, and no index is larger in a launch that an emulator runs.
-    const SMALL: u64 = 1 << 28;
     match at {
         0 => {
             "Add the buffer's address: it is the value of a parameter, which `ld.param.u64` reads. A parameter's own name is where that value \
@@ -139,6 +140,23 @@ impl Cluster<'_> {
         )
     }
 
+    /// What is said of a parameter that may be the pointer from which a small address was computed: it is null. Empty: there is none.
+    pub fn null_parameter(&self) -> String {
+        let is_null = |slot: &&crate::program::ParamSlot| {
+            let at = slot.offset as usize;
+            let value = self.params.get(at..at + slot.bytes as usize);
+            matches!(slot.ty.as_str(), "u64" | "b64" | "s64")
+                && value.is_some_and(|value| value.iter().all(|b| *b == 0))
+        };
+        match self.kernel.params.iter().find(is_null) {
+            Some(slot) => format!(
+                "The launch gives 0 for the parameter `{}`: if the address comes from it, it is a null pointer, and needs a buffer. ",
+                slot.name
+            ),
+            None => String::new(),
+        }
+    }
+
     /// Whose address a number is that an instruction takes for one in global memory, or for a generic one.
     pub fn no_global_address(&self, w: usize, at: u64, space: Space) -> Option<Elsewhere> {
         let low = at & 0xffff_ffff;
@@ -168,10 +186,11 @@ impl Cluster<'_> {
                 };
                 elsewhere(
                     format!("as a shared address that of {}", shared(low)),
-                    format!(
-                        "If it is meant as a shared address, {convert}. If it is an index or an offset, add the buffer's address, a pointer \
+                    self.null_parameter()
+                        + &format!(
+                            "If it is meant as a shared address, {convert}. If it is an index or an offset, add the buffer's address, a pointer \
                          among the parameters."
-                    ),
+                        ),
                 )
             }
             _ => None,

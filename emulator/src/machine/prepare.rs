@@ -103,7 +103,7 @@ pub fn prepare<'p>(program: &'p Program, launch: &Launch) -> Result<(&'p Kernel,
         if let Content::Struct(block) = &buffer.content {
             let path = format!("buffers[{n}].content.struct");
             block.bytes(&path, &extents).map_err(|(field, why)| {
-                vec![wrong(&field, format!("buffer {n} {why}"), way_out(&field).into(), None)]
+                vec![wrong(&field, format!("buffer {n} {why}"), way_out(&field, None), None)]
             })?;
         }
     }
@@ -298,13 +298,19 @@ fn sizes([x, y, z]: [u32; 3]) -> String {
 }
 
 /// What to do about a value that cannot be placed.
-fn way_out(field: &str) -> &'static str {
-    match field.rsplit('.').next() {
+fn way_out(field: &str, value: Option<&Param>) -> String {
+    if let (Some((_, of_map)), Some(Param::TensorMap { map, .. })) = (field.rsplit_once(".tensor_map.map."), value)
+        && let Some(cure) = map.cure(of_map)
+    {
+        return cure;
+    }
+    let plain = match field.rsplit('.').next() {
         Some("buffer") => "Number buffers from 0, in their order.",
         Some("offset") => "Give a byte within the buffer, or make the buffer larger.",
         _ if field.contains(".tensor_map.map") => "Keep to what cuTensorMapEncodeTiled takes.",
         _ => "Keep the block within its bounds, and its values within the block.",
-    }
+    };
+    plain.into()
 }
 
 /// Of the object that `cuTensorMapEncodeTiled` makes.
@@ -332,7 +338,7 @@ fn parameters(kernel: &Kernel, launch: &Launch, buffers: &[Extent]) -> Result<Ve
         }
         let mut block = given
             .bytes("param_block", buffers)
-            .map_err(|(field, why)| error(&field, format!("the parameter block {why}"), way_out(&field)))?;
+            .map_err(|(field, why)| error(&field, format!("the parameter block {why}"), &way_out(&field, None)))?;
         if block.len() < end {
             return Err(error(
                 "param_block.size",
@@ -363,9 +369,9 @@ fn parameters(kernel: &Kernel, launch: &Launch, buffers: &[Extent]) -> Result<Ve
     let mut block = vec![0; end];
     for (n, (slot, value)) in kernel.params.iter().zip(&launch.params).enumerate() {
         let field = format!("params[{n}]");
-        let bytes = value
-            .bytes(&field, buffers)
-            .map_err(|(field, why)| error(&field, format!("parameter `{}` {why}", slot.name), way_out(&field)))?;
+        let bytes = value.bytes(&field, buffers).map_err(|(field, why)| {
+            error(&field, format!("parameter `{}` {why}", slot.name), &way_out(&field, Some(value)))
+        })?;
         let (kind, fits) = value.fits(&slot.ty);
         if !fits {
             let ty = &slot.ty;

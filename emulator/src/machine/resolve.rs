@@ -1,7 +1,7 @@
 //! Where an address leads: for each lane the memory behind it, or why there is none.
 
 use super::cluster::{Cluster, Stop};
-use super::elsewhere::far_advice;
+use super::elsewhere::{SMALL, far_advice};
 use super::names::counted;
 use super::registers::lanes;
 use super::state::At;
@@ -186,6 +186,8 @@ impl Cluster<'_> {
             ("global memory", self.global.nearest(at), far_advice(at))
         };
         let short = if shared { self.short_of_shared((at & 0x00ff_ffff) + total) } else { None };
+        let small = matches!(space, Space::Global | Space::Generic) && at < SMALL;
+        let null = Some(self.null_parameter()).filter(|text| small && !text.is_empty());
         Some(Box::new(self.problem(
             "out-of-bounds",
             site,
@@ -197,7 +199,7 @@ impl Cluster<'_> {
             ),
             "Every access must lie within memory that the launch has: the CTA's shared memory (PTX ISA 5.1.7), \
              the parameters (5.1.6.1) or a buffer in global memory (5.1.4).",
-            short.unwrap_or_else(|| help.into()),
+            short.unwrap_or_else(|| null.map_or_else(|| help.into(), |text| text.trim_end().to_string())),
         )))
     }
 

@@ -68,6 +68,8 @@ pub(super) struct Lowering {
     pub return_to: Option<u32>,
     /// Names without meaning so far: what the first few may have meant is looked for, among all names.
     pub undeclared: std::cell::Cell<u32>,
+    /// Causes that were told, and which error tells of each.
+    pub told: HashMap<String, usize>,
     /// Opcodes that were met, each in the order of its form.
     pub spellings: FxHashMap<String, decode::Spelling>,
 }
@@ -132,6 +134,7 @@ pub(super) fn not_modelled(what: &str, help: &str) -> Bad {
         message: format!("{what} is not modelled"),
         rule: "The emulator refuses what it does not model; it never skips an instruction.".into(),
         help: help.into(),
+        cause: None,
     }
 }
 
@@ -141,6 +144,7 @@ pub(super) fn wrong(message: impl Into<String>, help: impl Into<String>) -> Bad 
         message: message.into(),
         rule: "PTX instructions take the operands that chapter 9 of the PTX ISA gives them.".into(),
         help: help.into(),
+        cause: None,
     }
 }
 
@@ -156,6 +160,7 @@ fn entry(
     let mut lowering = Lowering {
         version: module.version,
         undeclared: Default::default(),
+        told: HashMap::new(),
         spellings: FxHashMap::default(),
         plan,
         scopes: vec![HashMap::new(), HashMap::new()],
@@ -443,7 +448,14 @@ impl Lowering {
                     let called = inst.opcode == "call" || inst.opcode == "call.uni";
                     let lowered = if called { self.call(text, module, inst, errors) } else { self.instruction(inst) };
                     if let Err(bad) = lowered {
-                        errors.push(at(text, module, inst.span, inst.source, bad));
+                        let first = bad.cause.as_ref().and_then(|cause| self.told.get(cause)).copied();
+                        match first.and_then(|n| errors.get_mut(n)) {
+                            Some(told) => told.count += 1,
+                            None => {
+                                self.told.extend(bad.cause.clone().map(|cause| (cause, errors.len())));
+                                errors.push(at(text, module, inst.span, inst.source, bad));
+                            }
+                        }
                     }
                 }
             }

@@ -146,6 +146,8 @@ pub(crate) struct Bad {
     pub message: String,
     pub rule: String,
     pub help: String,
+    /// What is missing once for all statements that say so: they are told as one error.
+    pub cause: Option<String>,
 }
 
 /// Parses PTX text and resolves every instruction in it.

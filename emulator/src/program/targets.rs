@@ -124,6 +124,7 @@ pub(super) fn check(text: &str, module: &Module) -> Vec<Diagnostic> {
     // What a later version would bring is said once.
     let mut known = known;
     let mut target: Option<(&str, Span)> = None;
+    let mut too_early = None;
     for (name, span) in module.targets.iter().zip(&module.target_spans) {
         if OPTIONS.contains(&name.as_str()) {
             continue;
@@ -148,18 +149,7 @@ pub(super) fn check(text: &str, module: &Module) -> Vec<Diagnostic> {
             (Some((_, since)), None) => {
                 target = Some((name, *span));
                 if known && version < *since {
-                    error(
-                        module.version_span,
-                        format!(
-                            "`{name}` needs PTX version {} or later, this module has {}",
-                            dotted(*since),
-                            dotted(version)
-                        ),
-                        format!("version {} does not know this target", dotted(version)),
-                        format!("Write `.version {}` or later.", dotted(*since)),
-                        Some((*span, "the target".into())),
-                        1,
-                    );
+                    too_early = Some((*span, name, *since));
                     known = false;
                 }
             }
@@ -179,10 +169,11 @@ pub(super) fn check(text: &str, module: &Module) -> Vec<Diagnostic> {
         }
         return errors;
     };
-    let Some(own) = capability(target) else { return errors };
+    let own = capability(target);
     let mut missing: Vec<Missing> = Vec::new();
     let mut ask = |name: &str, span: Span, need: Option<&Need>| {
         let Some((.., gpus, since)) = need else { return };
+        let Some(own) = own else { return };
         let gpus = (!gpus.have(own)).then_some(*gpus);
         let since = (known && version < *since).then_some(*since);
         if gpus.is_none() && since.is_none() {
@@ -214,6 +205,17 @@ pub(super) fn check(text: &str, module: &Module) -> Vec<Diagnostic> {
                 }
             }
         });
+    }
+    // Where another target is needed, the version of this one is of no account.
+    if let Some((span, name, since)) = too_early.filter(|_| missing.iter().all(|m| m.gpus.is_none())) {
+        error(
+            module.version_span,
+            format!("`{name}` needs PTX version {} or later, this module has {}", dotted(since), dotted(version)),
+            format!("version {} does not know this target", dotted(version)),
+            format!("Write `.version {}` or later.", dotted(since)),
+            Some((span, "the target".into())),
+            1,
+        );
     }
     for m in missing {
         match (m.gpus, m.version) {

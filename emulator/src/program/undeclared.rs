@@ -9,12 +9,46 @@ fn numbered(one: &str, other: &str) -> bool {
     stem(one) < one.len() && stem(other) < other.len() && one[..stem(one)] != other[..stem(other)] && stem(one) <= 3
 }
 
+/// What CUDA calls so.
+fn cuda_name(name: &str) -> Option<String> {
+    const NAMES: &[(&str, &str)] = &[
+        ("threadidx", "%tid"),
+        ("blockidx", "%ctaid"),
+        ("blockdim", "%ntid"),
+        ("griddim", "%nctaid"),
+        ("clusteridx", "%clusterid"),
+        ("clusterdim", "%cluster_nctaid"),
+        ("laneid", "%laneid"),
+        ("warpid", "%warpid"),
+        ("warpsize", "WARP_SZ"),
+    ];
+    let plain = name.trim_start_matches('%').to_ascii_lowercase().replace('_', "");
+    let (base, axis) = plain.split_once('.').unwrap_or((&plain, ""));
+    let (_, register) = NAMES.iter().find(|(cuda, _)| *cuda == base)?;
+    let has_axes = decode::special_registers().iter().any(|known| *known == format!("{register}.x"));
+    Some(match (has_axes, axis) {
+        (false, _) => (*register).into(),
+        (true, "x" | "y" | "z") => format!("{register}.{axis}"),
+        (true, _) => format!("{register}.x"),
+    })
+}
+
 impl Lowering {
     /// A name without meaning.
     pub fn undeclared(&self, name: &str) -> Bad {
+        // Of a range that is said to be too small, no more is looked for.
+        let range = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        if range.len() < name.len() && self.told.contains_key(range) {
+            let bad = wrong(format!("`{name}` is not declared"), "Declare it, or correct the name.");
+            return Bad { cause: Some(range.into()), ..bad };
+        }
         self.undeclared.set(self.undeclared.get() + 1);
         if self.undeclared.get() > 16 {
             return wrong(format!("`{name}` is not declared"), "Declare it, or correct the name.");
+        }
+        if let Some(register) = cuda_name(name) {
+            let help = format!("PTX calls it `{register}`: read it with `mov.u32 %r, {register};`.");
+            return wrong(format!("`{name}` is not declared"), help);
         }
         let special = decode::special_registers();
         let mut names: Vec<&str> = self.scopes.iter().flat_map(|scope| scope.keys().map(String::as_str)).collect();
@@ -29,7 +63,9 @@ impl Lowering {
             let help = format!(
                 "The highest of `{stem}<…>` that is declared is `{stem}{most}`: declare more, or correct the number."
             );
-            return wrong(format!("`{name}` is not declared"), help);
+            // One declaration that is missing, whatever the number.
+            let bad = wrong(format!("`{name}` is not declared"), help);
+            return Bad { cause: Some(stem.into()), ..bad };
         }
         // `%tid` for `%tid.x`.
         if let Some(axis) = special.iter().find(|s| s.strip_prefix(name).is_some_and(|axis| axis.starts_with('.'))) {

@@ -1,12 +1,23 @@
 //! What stands in a function: statements, labels, instructions, nested scopes.
 
 use super::ast::{Instruction, SourceLine, Span, Statement};
-use super::lexer::Kind;
+use super::lexer::{Kind, Token};
 use super::parser::{Parsed, Parser};
 
 /// What a block is made of, for messages.
 const STATEMENT: &str = "a statement";
 const STATEMENT_HELP: &str = "a statement is an instruction, a label, a declaration, `.loc` or `{ … }`";
+
+/// Functions of CUDA, and the instructions that they are.
+const FUNCTIONS: &[(&str, &str)] = &[
+    ("__syncthreads", "bar.sync 0;"),
+    ("__syncwarp", "bar.warp.sync 0xffffffff;"),
+    ("__threadfence_block", "fence.acq_rel.cta;"),
+    ("__threadfence", "fence.acq_rel.gpu;"),
+    ("__threadfence_system", "fence.acq_rel.sys;"),
+    ("__nanosleep", "nanosleep.u32 …;"),
+    ("__trap", "trap;"),
+];
 
 impl<'a> Parser<'a> {
     /// Statements up to the `}` of a block whose `{` was taken; `open` is its place.
@@ -67,6 +78,11 @@ impl<'a> Parser<'a> {
                 }
                 ".loc" => self.loc(),
                 ".pragma" => self.pragma(),
+                ".extern" => self.unexpected(
+                    STATEMENT,
+                    "in a kernel, `.shared .align 16 .b8 name[256];` declares shared memory of a size, without `.extern`; outside of \
+                     kernels, `.extern .shared .align 16 .b8 name[];` that of which the launch gives the size",
+                ),
                 _ => self.unexpected(STATEMENT, STATEMENT_HELP),
             },
             Kind::Symbol(b';') => self.unexpected(STATEMENT, "a statement has one `;`, a block and a label have none"),
@@ -116,13 +132,31 @@ impl<'a> Parser<'a> {
         self.in_call = opcode == "call" || opcode.starts_with("call.");
         let operands = self.operands()?;
         let last = self.previous().span;
+        if self.at_symbol(b'@')
+            && let Some(guard) = self.guard_behind()
+        {
+            let whole = self.text_of(Token { kind: Kind::Word, span: Span { end: last.end, ..first } });
+            return self.unexpected("`;`", &format!("a guard stands in front of its instruction: `@{guard} {whole};`"));
+        }
         self.end_of_statement(if operands.is_empty() { "an operand or `;`" } else { "`,` or `;`" })?;
         Ok(Instruction { span: Span { end: last.end, ..first }, source, guard, opcode, operands })
+    }
+
+    /// The guard that comes next, if the statement ends with it.
+    fn guard_behind(&self) -> Option<String> {
+        let negated = self.peek_at(1).kind == Kind::Symbol(b'!');
+        let name = self.peek_at(1 + usize::from(negated));
+        let ends = self.peek_at(2 + usize::from(negated)).kind == Kind::Symbol(b';');
+        let there = ends && name.kind == Kind::Word;
+        there.then(|| format!("{}{}", if negated { "!" } else { "" }, self.text_of(name)))
     }
 
     fn opcode(&mut self) -> Parsed<String> {
         let token = self.peek();
         let text = self.text_of(token);
+        if let Some((_, ptx)) = FUNCTIONS.iter().find(|(name, _)| *name == text) {
+            return self.unexpected("an instruction", &format!("CUDA's `{text}()` is `{ptx}` in PTX"));
+        }
         // Opcodes begin with a letter.
         if !matches!(token.kind, Kind::Word | Kind::Dotted) || text.starts_with(['%', '$', '_']) {
             return self.unexpected("an instruction", "an instruction is written `opcode operand, operand;`");

@@ -43,6 +43,7 @@ mod warp_mma_kinds;
 mod wgmma;
 mod wgmma_kinds;
 mod wide_mma;
+mod words;
 
 use row::Row;
 

@@ -262,9 +262,9 @@ fn slips_are_answered_with_what_was_meant() {
         (
             "mov.u32 %r1, %laneId;",
             expect![[r#"
-            error[ptx-semantics]: `%laneId` is not declared
-               = try: Did you mean `%laneid`? A name must be declared in this scope or in one around it.
-        "#]],
+                error[ptx-semantics]: `%laneId` is not declared
+                   = try: PTX calls it `%laneid`: read it with `mov.u32 %r, %laneid;`.
+            "#]],
         ),
         (
             "mov.u32 %r1, %gridid;",

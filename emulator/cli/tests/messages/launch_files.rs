@@ -219,7 +219,7 @@ fn launch_files_are_refused_at_their_field() {
                   |                 -------------------------------------------------------------- this kernel
                   |
                   = rule: A launch gives each parameter of the entry one value of its type and size.
-                  = try: Keep to what cuTensorMapEncodeTiled takes.
+                  = try: Load a tile that is larger than 256 along a dimension as several boxes.
             "#]],
         ),
         (
@@ -238,7 +238,7 @@ fn launch_files_are_refused_at_their_field() {
                   |                 -------------------------------------------------------------- this kernel
                   |
                   = rule: A launch gives each parameter of the entry one value of its type and size.
-                  = try: Keep to what cuTensorMapEncodeTiled takes.
+                  = try: Make the rows of the box a multiple of 8 elements.
             "#]],
         ),
         (

@@ -71,6 +71,32 @@ fn a_small_number_is_said_to_lack_the_buffers_address() {
     assert!(name.contains("A parameter's own name is where that value lies."), "{name}");
 }
 
+/// A parameter that the launch gives as 0 is a null pointer.
+#[test]
+fn a_null_pointer_is_called_one() {
+    let null = launch(1).replacen(r#"{"pointer": {"buffer": 0}}"#, r#"{"u64": 0}"#, 1);
+    assert_ne!(null, launch(1));
+    for body in
+        ["st.global.u32 [%rd0], %r0;", "mov.u64 %rd4, tile;\nadd.u64 %rd4, %rd0, %rd4;\nst.global.u32 [%rd4], %r0;"]
+    {
+        let said = said(body, &null);
+        assert!(said.contains("The launch gives 0 for the parameter `out`"), "{said}");
+    }
+}
+
+/// Which of the two numbers of a barrier is none.
+#[test]
+fn the_wrong_number_of_a_barrier_is_named() {
+    for (body, says) in [
+        ("bar.sync 16, 32;", "Use a barrier number from 0 to 15 in the place of 16."),
+        ("bar.sync 1, 100;", "such as 128 in the place of 100."),
+        ("bar.sync 1, 0;", "such as 32 in the place of 0."),
+    ] {
+        let said = said(body, &launch(1));
+        assert!(said.contains("error[named-barrier]") && said.contains(says), "{said}");
+    }
+}
+
 /// What takes generic addresses takes those of shared memory.
 #[test]
 fn a_generic_address_is_one_where_no_space_is_written() {

@@ -1,6 +1,6 @@
 //! Arithmetic, logic, comparisons, moves and conversions.
 
-use super::unsaid::{rounds_somehow, said_how_to_round, said_which_half};
+use super::unsaid::{fills_what_it_writes, rounds_somehow, said_how_to_round, said_which_half};
 use super::{Decoded, Family, Lowering, Operands, describe, types, wrong};
 use crate::program::layout::type_bytes;
 use crate::program::lower::Binding;
@@ -51,6 +51,7 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
         "prmt" => prmt(l, mods, o),
         _ => {
             let Some((ty, flags)) = mods.split_last() else { return Ok(None) };
+            fills_what_it_writes(l, base, mods, o)?;
             match alu::alu(base, flags, ty) {
                 Some(f) => {
                     let mut decoded = apply(l, f, o, matches!(*ty, "f32" | "f64" | "f32x2"))?;

@@ -10,6 +10,7 @@ mod exists;
 mod forms;
 mod hints;
 mod isa;
+mod lacking;
 mod memory;
 mod nearest;
 mod places;
@@ -96,7 +97,14 @@ pub(super) fn decode(l: &mut Lowering, inst: &Instruction) -> Result<Decoded, Ba
             return Ok(decoded);
         }
     }
-    if let Some(word) = isa::no_ptx(&inst.opcode) {
+    let word = isa::no_ptx(&inst.opcode);
+    // All its words are of PTX.
+    if matches!(word, None | Some(isa::NoPtx::Form(_)))
+        && let Some(bad) = lacking::lacks(l, &o)
+    {
+        return Err(bad);
+    }
+    if let Some(word) = word {
         return Err(unknown::no_ptx(&inst.opcode, word));
     }
     let mut bad = not_modelled(&format!("`{}`", inst.opcode), "");

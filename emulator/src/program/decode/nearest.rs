@@ -180,6 +180,11 @@ fn distance(a: &str, b: &str) -> usize {
     if types {
         return 5;
     }
+    // And a scope another scope.
+    let scope = |part: &str| matches!(part, "cta" | "cluster" | "gpu" | "sys" | "gl");
+    if scope(a) && scope(b) {
+        return 4;
+    }
     let (shorter, letters) = {
         let (a, b) = (a.chars().count(), b.chars().count());
         (a.min(b), a.max(b))
@@ -237,6 +242,7 @@ mod tests {
                 "`wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32`",
             ),
             ("wgmma.wait_grp.sync.aligned", "Did you mean `wgmma.wait_group.sync.aligned`?"),
+            ("fence.mbarrier_init.release.cta", "`fence.mbarrier_init.release.cluster`"),
             ("frobnicate.b32", "No form of this opcode"),
         ] {
             let found = advice(opcode);

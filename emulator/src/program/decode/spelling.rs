@@ -82,7 +82,7 @@ const NAMES: &[(&str, &[&str])] = &[
 ];
 
 /// Whether a part keeps its place among its like: types, layouts, and what an instruction names twice.
-fn keeps_its_turn(base: &str, part: &str) -> bool {
+pub(super) fn keeps_its_turn(base: &str, part: &str) -> bool {
     let numbers =
         |letters: &str| part.strip_prefix(letters).is_some_and(|n| n.starts_with(|c: char| c.is_ascii_digit()));
     match base {

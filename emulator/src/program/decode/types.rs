@@ -386,8 +386,16 @@ fn one(l: &Lowering, want: Want, operand: &Operand, inst: &Instruction) -> Resul
             ),
             Some((name, ty)) if ty.bytes < 8 && is_wide(&inst.opcode) => refuse(
                 format!("`{name}` is a `.{}` register; `{}` takes addresses of 64 bits", ty.name, inst.opcode),
-                "Hold addresses of global memory, and generic ones, in `.b64` or `.u64` registers (PTX ISA 6.4.1)."
-                    .into(),
+                match inst.opcode.split('.').any(|part| part == "global") {
+                    true => format!(
+                        "Hold addresses of global memory in `.b64` or `.u64` registers (PTX ISA 6.4.1). If it is one of shared memory, write \
+                         `{}`.",
+                        inst.opcode.replacen(".global", ".shared", 1)
+                    ),
+                    false => "Hold generic addresses in `.b64` or `.u64` registers (PTX ISA 6.4.1). If it is one of shared memory, write \
+                              `.shared` behind the operation."
+                        .into(),
+                },
             ),
             Some((name, ty)) if ty.bytes < 4 => refuse(
                 format!("`{name}` is a `.{}` register, which holds no address", ty.name),

@@ -22,12 +22,21 @@ pub fn no_ptx(opcode: &str, word: NoPtx) -> Bad {
         NoPtx::Form(name) => format!("PTX has no such form of `{name}`"),
     };
     let whole = if opcode.contains('.') { format!(": `{opcode}`") } else { String::new() };
-    Bad { code: CODE, message: what + &whole, rule: RULE.into(), help: advice(opcode, word) }
+    Bad { code: CODE, message: what + &whole, rule: RULE.into(), help: advice(opcode, word), cause: None }
+}
+
+/// An opcode that is PTX with a word more.
+pub fn lacks(opcode: &str, what: &str, help: String) -> Bad {
+    const RULE: &str = "An opcode has all the modifiers that the syntax of its instruction does not put in braces (PTX ISA, chapter 9).";
+    Bad { code: CODE, message: format!("`{opcode}` lacks {what}"), rule: RULE.into(), help, cause: None }
 }
 
 /// The form that was probably meant; else all that could be in the word's place, or the word that was meant, which may be of something
 /// that is not modelled.
 fn advice(opcode: &str, word: NoPtx) -> String {
+    if let Some(lower) = in_lower_case(opcode) {
+        return format!("Opcodes of PTX are in lower case: `{lower}`.");
+    }
     let kinds = format!("The kinds are {}.", listed(isa::kinds(), "kind::"));
     let meant = match word {
         NoPtx::Opcode(name) => near::nearest(name, isa::opcodes()),
@@ -60,6 +69,25 @@ fn advice(opcode: &str, word: NoPtx) -> String {
             None => "`emulate --list-instructions` lists the instructions that are modelled.".into(),
         },
     }
+}
+
+/// An opcode of which a part is PTX in lower case.
+fn in_lower_case(opcode: &str) -> Option<String> {
+    let mut changed = false;
+    let parts: Vec<String> = opcode
+        .split('.')
+        .enumerate()
+        .map(|(n, part)| {
+            let lower = part.to_ascii_lowercase();
+            let mut known = isa::modifiers().chain(isa::opcodes().filter(|_| n == 0));
+            let other = lower != part && !isa::modifiers().any(|word| word == part) && known.any(|word| word == lower);
+            changed |= other;
+            if other { lower } else { part.into() }
+        })
+        .collect();
+    // The opcode itself is one.
+    let is_one = isa::opcodes().any(|word| word == parts[0]);
+    (changed && is_one).then(|| parts.join("."))
 }
 
 fn listed<'a>(names: impl Iterator<Item = &'a str>, before: &str) -> String {

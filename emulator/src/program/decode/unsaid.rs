@@ -1,7 +1,10 @@
 //! Opcodes that leave out what the ISA wants said: which half of a product, how a result is rounded.
 
-use super::{Operands, wrong};
+use super::{Lowering, Operands, wrong};
+use crate::program::lower::Binding;
+use crate::program::op::Reg;
 use crate::program::{Bad, convert, narrow};
+use crate::syntax::ast::Operand;
 
 /// `mul.u32` does not exist: a product of integers has twice the bits.
 pub(super) fn said_which_half(base: &str, flags: &[&str], ty: &str, o: &Operands) -> Result<(), Bad> {
@@ -19,6 +22,27 @@ pub(super) fn said_which_half(base: &str, flags: &[&str], ty: &str, o: &Operands
         format!("`{}` does not say which half of the product it takes", o.opcode),
         format!("`{base}.lo.{ty}` takes the lower half, as `*` in C does, `{base}.hi.{ty}` the upper one{wide}."),
     ))
+}
+
+/// `mul.lo.u32 %d, %r, …`: the lower half does not fill a register of 64 bits, the whole product does.
+pub(super) fn fills_what_it_writes(l: &Lowering, base: &str, mods: &[&str], o: &Operands) -> Result<(), Bad> {
+    let ("mul" | "mad", ["lo", ty @ ("u32" | "s32" | "u16" | "s16")]) = (base, mods) else { return Ok(()) };
+    let mut registers = o.list.iter().map(|operand| {
+        let Operand::Name(name) = operand else { return None };
+        let Some(Binding::Register(reg, _)) = l.lookup(name) else { return None };
+        Some((name, *reg))
+    });
+    let Some(Some((name, Reg::B64(_)))) = registers.next() else { return Ok(()) };
+    let bits = ty.trim_start_matches(['u', 's']);
+    let sign = &ty[..1];
+    let help = if registers.take(2).any(|r| matches!(r, Some((_, Reg::B64(_))))) {
+        format!("Write `{base}.lo.{sign}64`, with all registers of 64 bits.")
+    } else if bits == "32" {
+        format!("Write `{base}.wide.{ty}`, which gives all 64 bits of the product of two numbers of 32.")
+    } else {
+        "Match the register's width to the instruction's type.".into()
+    };
+    Err(wrong(format!("`{name}` is not a {bits}-bit register"), help))
 }
 
 /// `fma.f32` does not exist: these say how they round, or that they approximate.
