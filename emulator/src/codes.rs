@@ -42,7 +42,7 @@ pub const CODES: &[(&str, &str)] = &[
     ),
     (
         "loaded-never-read",
-        "a box that a tensor copy loads, or a part of it, or of rows that threads copy and an MMA reads, is never read (a note)",
+        "a box that a tensor copy loads, or a part of it, of rows that threads copy and an MMA reads, or of columns of tensor memory brought for MMAs, is never read (a note)",
     ),
     (
         "matrix-descriptor",
@@ -94,7 +94,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("operand-not-ready", "an MMA may read an operand before it was stored"),
     (
         "operand-overlap",
-        "elements of an MMA's operand lie in the same bytes (a note if its rows are repeated, also by the two CTAs of a pair, or are windows), or an operand lies in its accumulator",
+        "elements of an MMA's operand lie in the same bytes (a note if its rows are repeated, also by the two CTAs of a pair, or are windows), scale factors of A and of B do, or an operand lies in its accumulator",
     ),
     ("operand-overwritten", "an operand is overwritten while an MMA may still be reading it"),
     ("out-of-bounds", "an access outside of every allocation"),

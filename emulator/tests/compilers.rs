@@ -13,6 +13,8 @@ mod case;
 mod gemms;
 #[path = "common/results_only.rs"]
 mod results_only;
+#[path = "gluon/supplies.rs"]
+mod supplies;
 
 use case::{Case, case};
 use emulator::{Deadlock, Numerics, Options, Report};

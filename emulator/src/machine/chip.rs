@@ -75,6 +75,7 @@ pub struct Chip<'a> {
     /// Of clusters that have ended.
     pub inputs: super::inputs::Inputs,
     pub drained: super::drained::Drained,
+    pub supplies: super::supplies::Supplies,
     /// Their notes that say nothing where anything was found.
     pub if_clean: Findings,
     pub queue: Queue,
@@ -155,6 +156,7 @@ impl<'a> Chip<'a> {
             outputs: if s.options.judges() { Outputs::new(s.launch) } else { Outputs::default() },
             inputs: Default::default(),
             drained: Default::default(),
+            supplies: Default::default(),
             if_clean: Findings::default(),
             queue: Queue { next: 0, total: nx * ny * nz, clusters: [nx, ny, nz] },
             groups,

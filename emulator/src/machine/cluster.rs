@@ -126,6 +126,7 @@ pub struct Cluster<'a> {
     /// What of tensors it loads, and what of products it reads.
     pub inputs: super::inputs::Inputs,
     pub drained: super::drained::Drained,
+    pub supplies: super::supplies::Supplies,
     /// Notes that say nothing where anything was found: they may be consequences of it.
     pub if_clean: Vec<crate::diagnostic::Diagnostic>,
     /// Found out when a hang asks for them.

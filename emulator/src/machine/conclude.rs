@@ -50,6 +50,7 @@ impl<'a> Chip<'a> {
         self.inputs.join(std::mem::take(&mut cluster.inputs));
         std::mem::take(&mut cluster.if_clean).into_iter().for_each(|note| self.if_clean.add(note));
         self.drained.join(std::mem::take(&mut cluster.drained));
+        self.supplies.join(std::mem::take(&mut cluster.supplies));
         cluster.global = Arc::default();
         self.ended.push(*cluster);
     }
@@ -92,6 +93,7 @@ impl<'a> Chip<'a> {
             let of_all = [
                 self.inputs.judge(&self.global, self.s.kernel.multiplies, label),
                 self.drained.judge(label),
+                self.supplies.judge(label),
                 self.outputs.judge(&self.global.buffers, label),
             ];
             of_all.into_iter().flatten().for_each(|note| findings.add(note));

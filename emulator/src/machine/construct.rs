@@ -75,6 +75,7 @@ impl<'a> Cluster<'a> {
             depths: Default::default(),
             inputs: Default::default(),
             drained: Default::default(),
+            supplies: Default::default(),
             if_clean: vec![],
             groups: Default::default(),
             writers: Default::default(),

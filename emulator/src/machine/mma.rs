@@ -14,6 +14,7 @@ use super::operand::Operand;
 use super::registers::lanes;
 use super::scale_factors::ScaleFactors;
 use super::state::{At, Pending, Span};
+use super::supplies::WHOLE;
 use super::tensor::{COLUMNS, Halves, InstructionDescriptor, Layout, SharedDescriptor};
 use super::warp::Queue;
 use crate::order::Stamp;
@@ -207,11 +208,17 @@ impl Cluster<'_> {
             for &c in group {
                 self.accumulators_read(c, halves, (from, 8), site);
                 self.touch_tensor(w, c, (from, 8), halves, stamp, false);
+                self.supplies.read(c, (from, 8), WHOLE, Some(site));
             }
         }
         self.touch_factors(w, group, &i, factors, stamp);
         for &c in group {
-            self.touch_tensor(w, c, (column, layout.columns(i.n)), halves, stamp, true);
+            let sum = (column, layout.columns(i.n));
+            self.touch_tensor(w, c, sum, halves, stamp, true);
+            if inputs.accumulate {
+                self.supplies.read(c, sum, WHOLE, None);
+            }
+            self.supplies.overwrite(c, 0..4, sum);
         }
         let origin = if !self.options.judges() {
             0

@@ -9,6 +9,7 @@ use super::mma::Operands;
 use super::mma_operands::factor_columns;
 use super::operand::Operand;
 use super::state::Lacks;
+use super::supplies::WHOLE;
 use super::tensor::{Halves, InstructionDescriptor, Layout, TensorMemory};
 use crate::diagnostic::Severity;
 use crate::order::Stamp;
@@ -46,6 +47,14 @@ impl Part {
     /// Columns of tensor memory that they take.
     fn columns(self) -> u32 {
         factor_columns(if self.split { self.rows / 2 } else { self.rows })
+    }
+
+    /// Whether factors of A and of B are the same bytes, in some of their columns. Where both begin at the same column, it is meant.
+    fn meets(self, b: Part, scaling: &Scaling) -> bool {
+        let [of_a, of_b] = scaling.first;
+        let bytes = of_a.abs_diff(of_b) < scaling.factors;
+        let (end, end_of_b) = (self.column + self.columns(), b.column + b.columns());
+        bytes && self.column != b.column && self.column < end_of_b && b.column < end
     }
 
     /// The quarters that need the factors of a row.
@@ -134,8 +143,10 @@ impl Cluster<'_> {
     ) {
         let Some(columns) = columns else { return };
         for &c in group {
-            for part in Part::of(i, group.len(), columns) {
+            for (n, part) in Part::of(i, group.len(), columns).into_iter().enumerate() {
                 self.touch_tensor(w, c, (part.column, part.columns()), Halves::Both, stamp, false);
+                let bytes = i.scaling.map_or(WHOLE, |of| ((1 << of.factors) - 1) << of.first[n] & WHOLE);
+                self.supplies.read(c, (part.column, part.columns()), bytes, Some(stamp.site));
             }
         }
     }
@@ -160,6 +171,14 @@ impl Cluster<'_> {
             apart = apart.or_else(|| first.map(|row| (c, "B", "column", b, row)));
         }
         undefine(&mut operands.b, &columns);
+        let one = |f: &ScaleFactors| f.a.iter().chain(&f.b).all(|factors| f.a.first() == Some(factors));
+        if self.options.judges() && a.meets(b, &scaling) && (blank || !operands.factors[..group.len()].iter().all(one))
+        {
+            // Each MMA of a loop over K does it: the first is to be told of.
+            if self.supplies.overlap_is_new([a.column, b.column]) {
+                self.factors_overlap(n, [a, b]);
+            }
+        }
         let undefined = |operand: &Operand| operand.defined.iter().any(|&defined| !defined);
         if self.mmas[n].origin == 0 && (undefined(&operands.b) || operands.a.iter().any(undefined)) {
             let text = self.missing_factors(&group, [a, b]);
@@ -221,6 +240,32 @@ impl Cluster<'_> {
             }
         }
         "this MMA reads an operand that is not defined".into()
+    }
+
+    /// Some rows of A have the factors of columns of B, and the factors are not all the same.
+    fn factors_overlap(&mut self, n: usize, [a, b]: [Part; 2]) {
+        let (site, name) = (self.mmas[n].site, self.tensor_name(a.column.max(b.column)));
+        let columns = |part: Part| match part.columns() {
+            1 => format!("column {}", part.column),
+            n => format!("columns {} to {}", part.column, part.column + n - 1),
+        };
+        let mut diagnostic = self.problem(
+            "operand-overlap",
+            site,
+            format!("scale factors of A and of B lie in the same bytes of {name}"),
+            "Row r of A and column r of B have their scale factors in column r / 32 from the first on, of A and of B (PTX ISA 9.7.16.10.7): 128 rows \
+             take 4 columns of tensor memory.",
+            "Let the factors of one begin behind the last column of the other's, in the MMA and in what writes them.".into(),
+        );
+        diagnostic.severity = Severity::Finding;
+        diagnostic.labels[0].text = format!(
+            "this MMA reads {} for the {} rows of A, and {} for the {} columns of B",
+            columns(a),
+            a.rows,
+            columns(b),
+            b.rows
+        );
+        self.findings.add(diagnostic);
     }
 
     /// The quarters of the lanes do not hold the same scale factors.

@@ -7,11 +7,13 @@ use super::issuer::Group;
 use super::matrix_descriptor::{Elements, SharedDescriptor};
 use super::registers::lanes;
 use super::state::{At, Pending, Span};
+use super::supplies::WHOLE;
 use super::tensor::{Halves, place};
 use super::warp::Queue;
 use crate::diagnostic::Severity;
 use crate::order::{ActorId, Footprint, Stamp};
 use crate::program::op::{Op, Packed, TensorCopyOp};
+use crate::program::tensor_core::TensorCopyShape;
 use crate::report::{Actor, EventKind};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -147,7 +149,13 @@ impl Cluster<'_> {
             self.check_swizzle(c, footprint.runs(block), source.mode(), None, site);
             self.ctas[c].loaded.read_granules(footprint.runs(block));
             self.touch_tensor(w, c, (column, columns), Halves::Both, stamp, true);
+            match op.shape {
+                // Four rows: of the other lanes' cells nothing is known any more.
+                TensorCopyShape::S4x256b => self.supplies.read(c, (column, columns), WHOLE, None),
+                _ => self.note_supply(c, 0..4, (column, columns), site, true),
+            }
         }
+        self.note_repeated_rows(site, &source, op);
         self.overwrites_accumulator(w, column, columns, stamp);
 
         let now = self.warps[w].fragments[f].ready_at;
@@ -183,6 +191,35 @@ impl Cluster<'_> {
         }
         self.push_event(latest, Pending::TensorCopyDone(n));
         Ok(())
+    }
+
+    /// A note on a copy whose rows lie in the same bytes. That all rows are the first eight may be meant.
+    fn note_repeated_rows(&mut self, site: u32, source: &SharedDescriptor, op: &TensorCopyOp) {
+        let (rows, bytes) = op.shape.size();
+        if !self.options.judges() || source.stride == 0 {
+            return;
+        }
+        let mut known = FxHashMap::default();
+        let chunks = (0..rows).flat_map(|row| (0..bytes / 16).map(move |chunk| (row, chunk)));
+        let twice = chunks.into_iter().find_map(|at| {
+            let first = known.insert(source.chunk(at.0, 16 * at.1, false), at)?;
+            Some((first, at))
+        });
+        let Some((first, second)) = twice else { return };
+        let part = |(row, chunk): (u32, u32)| match bytes {
+            16 => format!("row {row}"),
+            _ => format!("row {row}, byte {}", 16 * chunk),
+        };
+        let title = format!(
+            "different rows that the tcgen05.cp reads lie in the same bytes of {}",
+            self.shared_name(source.start)
+        );
+        let help = "Set the stride offset (bits 32 to 45, in units of 16 bytes) to the bytes from eight rows to the next, 128 where they lie one \
+                    behind the other; and the leading offset (bits 16 to 29), where rows have more than 16 bytes, to those from 16 bytes of them to the next.";
+        let mut diagnostic = self.problem("operand-overlap", site, title, SOURCE_RULE, help.into());
+        diagnostic.severity = Severity::Note;
+        diagnostic.labels[0].text = format!("{} and {} are the same bytes", part(first), part(second));
+        self.findings.add(diagnostic);
     }
 
     /// A copy overwrites an accumulator whose MMA is not known to be complete: the two are no pipeline.

@@ -5,6 +5,7 @@ use super::outbox::Item;
 use super::registers::lanes;
 use super::simd::prefetch;
 use super::state::{ActorKind, At, Heard, Race, RaceMemory, Span};
+use super::supplies::WHOLE;
 use super::tensor::{CELL, COLUMNS, Halves, LANES, place};
 use super::warp::{OpenLoad, Warp};
 use crate::diagnostic::{Diagnostic, Severity};
@@ -141,6 +142,7 @@ impl Cluster<'_> {
             self.check_accumulator_type(site, c, (halves, column, columns), d);
             for from in shape.starts(column) {
                 self.accumulators_read(c, halves, (from, columns), site);
+                self.supplies.read(c, (from, columns), WHOLE, None);
             }
             let anew;
             (heard, anew) = self.issued.loads((w, c), halves, (column, columns), &self.warps[w].views);

@@ -3,6 +3,7 @@
 use super::cells::Use;
 use super::cluster::{Cluster, Stop};
 use super::state::{ActorKind, At, Race, RaceMemory};
+use super::supplies::WHOLE;
 use super::tensor::{CELL, COLUMNS, Halves};
 use crate::order::Stamp;
 use crate::program::op::{Address, Reg, TensorShape};
@@ -85,6 +86,17 @@ impl Cluster<'_> {
         // Of what its warp has told others, that it was issued.
         let issued = Stamp { epoch: warp.epoch, ..stamp };
         let memory = RaceMemory::Tensor(c);
+        if self.options.judges() {
+            let quarter = (lane / 32) as usize;
+            match shape {
+                TensorShape::S32x32b => self.note_supply(c, quarter..quarter + 1, (column, columns), site, false),
+                // Half of the lanes: what the others hold is not followed.
+                _ => shape
+                    .starts(column)
+                    .into_iter()
+                    .for_each(|from| self.supplies.read(c, (from, columns), WHOLE, None)),
+            }
+        }
         let mut same = None;
         for from in shape.starts(column) {
             let at = u64::from(lane / 32 * COLUMNS + from) * CELL;
