@@ -263,7 +263,16 @@ fn notes_stand_apart_and_change_no_exit_status() {
           = rule: Plain accesses of different threads to the same bytes, one of them a write, are a data race unless synchronisation orders them (PTX ISA 8.7.1, 8.9.5), also when the value does not depend on it.
           = try: Let one warp store it.
 
-        `exchange`, default schedule: no findings, 1 note, cannot hang; N cycles, 6 warp instructions
+        note[output-not-written]: nothing is written to `out`, and nothing reads it
+         --> exchange.ptx:7:1
+          |
+        7 | mov.u32 %v, 7;
+          | ^^^^^^^^^^^^^^ the kernel begins here
+          |
+          = rule: A buffer without a content holds nothing before the launch. What a kernel leaves in registers, shared memory and tensor memory is gone when it ends.
+          = try: Store the result, by threads (st.global) or by copies (cp.async.bulk.tensor, and its group waited for): look whether the statements that should do so are executed, and by whom.
+
+        `exchange`, default schedule: no findings, 2 notes, cannot hang; N cycles, 6 warp instructions
     "#]]
     .assert_eq(&without_cycles(&said.out));
 }
