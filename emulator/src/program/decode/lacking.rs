@@ -61,7 +61,7 @@ impl Way<'_> {
         let place = (0..self.parts.len()).find(|&n| left(n) && fits(self.parts[n])).filter(|&n| {
             let turn = |n: usize| keeps_its_turn(base, self.parts[n]);
             let named = n != at && (is_name(base, self.parts[n]) || n == 0);
-            !named && !(turn(n) && (0..n).any(|n| left(n) && turn(n)))
+            !(named || turn(n) && (0..n).any(|n| left(n) && turn(n)))
         });
         if let Some(n) = place {
             self.used |= 1 << n;
