@@ -46,9 +46,13 @@ impl Supplies {
         }
     }
 
-    /// A statement brings columns.
-    fn bring(&mut self, cta: usize, quarters: Range<usize>, (column, columns): (u32, u32), new: Supply) {
-        let of = self.add(new);
+    /// Those of a statement that brings so many columns.
+    fn known(&self, site: u32, columns: u32) -> Option<usize> {
+        self.all.iter().position(|known| (known.site, known.read.len()) == (site, columns as usize))
+    }
+
+    /// A supply lies in columns.
+    fn bring(&mut self, cta: usize, quarters: Range<usize>, (column, columns): (u32, u32), of: usize) {
         if self.ctas.len() <= cta {
             self.ctas.resize_with(cta + 1, || None);
         }
@@ -72,8 +76,7 @@ impl Supplies {
     }
 
     fn add(&mut self, more: Supply) -> usize {
-        let same = |known: &Supply| (known.site, known.read.len()) == (more.site, more.read.len());
-        if let Some(at) = self.all.iter().position(same) {
+        if let Some(at) = self.known(more.site, more.read.len() as u32) {
             self.all[at].read.iter_mut().zip(&more.read).for_each(|(read, more)| *read |= more);
             self.all[at].by = self.all[at].by.or(more.by);
             return at;
@@ -161,8 +164,14 @@ impl Supply {
 impl Cluster<'_> {
     /// A `tcgen05.cp`, or a `tcgen05.st` to all lanes of these quarters, brings columns.
     pub fn note_supply(&mut self, cta: usize, quarters: Range<usize>, columns: (u32, u32), site: u32, copied: bool) {
-        let (read, name) = (vec![0; columns.1 as usize], self.tensor_name(columns.0));
-        self.supplies.bring(cta, quarters, columns, Supply { site, copied, read, by: None, name });
+        if !self.options.judges() {
+            return;
+        }
+        let of = self.supplies.known(site, columns.1).unwrap_or_else(|| {
+            let (read, name) = (vec![0; columns.1 as usize], self.tensor_name(columns.0));
+            self.supplies.add(Supply { site, copied, read, by: None, name })
+        });
+        self.supplies.bring(cta, quarters, columns, of);
     }
 }
 
@@ -174,6 +183,11 @@ mod tests {
         Supply { site, copied, read: vec![0; columns], by: None, name: "there".into() }
     }
 
+    fn bring(supplies: &mut Supplies, cta: usize, quarters: Range<usize>, columns: (u32, u32), new: Supply) {
+        let of = supplies.add(new);
+        supplies.bring(cta, quarters, columns, of);
+    }
+
     fn left(supplies: &Supplies) -> Vec<String> {
         supplies.judge(|_, text| Label::new(Default::default(), text)).into_iter().map(|d| d.title).collect()
     }
@@ -181,7 +195,7 @@ mod tests {
     #[test]
     fn what_is_never_read_before_what_is() {
         let mut supplies = Supplies::default();
-        supplies.bring(0, 0..4, (128, 4), supply(7, true, 4));
+        bring(&mut supplies, 0, 0..4, (128, 4), supply(7, true, 4));
         assert_eq!(left(&supplies), [""; 0], "no MMA has operands here");
         // Rows that fill a tile up.
         supplies.read(0, (128, 2), 0b0011, Some(9));
@@ -189,12 +203,12 @@ mod tests {
         supplies.read(0, (128, 2), 0b1000, Some(9));
         assert_eq!(left(&supplies), ["no MMA reads byte 2 of each column of what is copied to there"]);
         // Another time, in another CTA.
-        supplies.bring(1, 0..4, (256, 4), supply(7, true, 4));
+        bring(&mut supplies, 1, 0..4, (256, 4), supply(7, true, 4));
         supplies.read(1, (256, 4), WHOLE, Some(9));
         assert_eq!(left(&supplies), [""; 0]);
         // Overwritten by another copy.
-        supplies.bring(0, 0..4, (132, 4), supply(8, true, 4));
-        supplies.bring(0, 0..4, (132, 4), supply(7, true, 4));
+        bring(&mut supplies, 0, 0..4, (132, 4), supply(8, true, 4));
+        bring(&mut supplies, 0, 0..4, (132, 4), supply(7, true, 4));
         supplies.read(0, (132, 4), WHOLE, Some(9));
         assert_eq!(left(&supplies), ["no MMA reads what is copied to there"]);
     }
@@ -203,7 +217,7 @@ mod tests {
     fn of_stores_that_mmas_read() {
         let mut supplies = Supplies::default();
         for warp in 0..4 {
-            supplies.bring(0, warp..warp + 1, (128, 32), supply(7, false, 32));
+            bring(&mut supplies, 0, warp..warp + 1, (128, 32), supply(7, false, 32));
         }
         supplies.read(0, (128 + 16, 16), WHOLE, None);
         assert_eq!(left(&supplies), [""; 0]);
