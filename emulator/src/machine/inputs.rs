@@ -5,6 +5,7 @@ use super::names::counted;
 use crate::diagnostic::{Diagnostic, Label, Severity};
 use crate::order::GRANULE;
 use crate::tensor_map::TensorMap;
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -82,7 +83,7 @@ const WORDS: usize = 64;
 #[derive(Debug, Default)]
 struct Copied {
     /// The chunks of it that they stored to shared memory, a bit each, by blocks.
-    chunks: BTreeMap<u64, Box<[u64; WORDS]>>,
+    chunks: FxHashMap<u64, Box<[u64; WORDS]>>,
     /// The first of these stores in the text.
     site: u32,
 }
@@ -144,7 +145,7 @@ impl Inputs {
         self.otherwise.extend(other.otherwise);
         for (buffer, more) in other.copied {
             let known =
-                self.copied.entry(buffer).or_insert_with(|| Copied { chunks: BTreeMap::new(), site: more.site });
+                self.copied.entry(buffer).or_insert_with(|| Copied { chunks: FxHashMap::default(), site: more.site });
             known.site = known.site.min(more.site);
             for (block, words) in more.chunks {
                 let known = known.chunks.entry(block).or_insert_with(|| Box::new([0; WORDS]));
@@ -196,10 +197,12 @@ impl Inputs {
 
     /// Threads store 16 bytes of a buffer, from this offset on, to shared memory.
     pub fn copied(&mut self, buffer: usize, offset: u64, site: u32) {
-        let copied = self.copied.entry(buffer).or_insert_with(|| Copied { chunks: BTreeMap::new(), site });
+        let copied = self.copied.entry(buffer).or_insert_with(|| Copied { chunks: FxHashMap::default(), site });
         copied.site = copied.site.min(site);
         copied.add(offset / GRANULE);
-        copied.add(offset.div_ceil(GRANULE));
+        if !offset.is_multiple_of(GRANULE) {
+            copied.add(offset.div_ceil(GRANULE));
+        }
     }
 
     /// A buffer is read in another way, too: what is not copied in chunks need not be missing.
