@@ -164,7 +164,14 @@ impl Cluster<'_> {
             return Some(Box::new(strayed));
         }
         let shared = matches!(space, Space::Shared | Space::SharedCluster);
-        let (name, detail, help) = if shared {
+        let (rank, ctas) = ((at >> 24 & 0xff) as usize, self.ctas.len());
+        let (name, detail, help) = if space == Space::SharedCluster && rank >= ctas {
+            (
+                "shared memory",
+                format!("it leads to CTA {rank} of a cluster of {ctas}"),
+                "Give mapa a rank of the cluster, below %cluster_nctarank; and look whether the launch has the cluster that the kernel is written for.",
+            )
+        } else if shared {
             (
                 "shared memory",
                 format!("the CTA's window ends at {:#x}", self.ctas[self.warps[w].cta].shared.bytes.len()),

@@ -323,3 +323,15 @@ fn the_issuer_arrives_in_place_of_its_commit() {
     assert_eq!(found.code, "operand-overwritten");
     says(&found, &["its MMAs are issued then, not complete", "execute tcgen05.commit to", "in place of this arrival"]);
 }
+
+/// A rank that the cluster has not.
+#[test]
+fn a_store_to_a_cta_that_is_not_there() {
+    const BODY: &str = "\
+mov.u32 %r3, tile;
+mapa.shared::cluster.u32 %r4, %r3, 2;
+st.shared::cluster.u32 [%r4], %r0;";
+    let found = first(Small(2, 32, BODY), &[], |_| {});
+    assert_eq!(found.code, "out-of-bounds");
+    says(&found, &["it leads to CTA 2 of a cluster of 2", "below %cluster_nctarank"]);
+}
