@@ -150,7 +150,11 @@ impl Cluster<'_> {
             ),
             "An aligned instruction must be executed by all threads of the warp together; otherwise its behaviour is \
              undefined (PTX ISA 9.7.16.7.1 for tcgen05.alloc, 9.7.16.8 for tcgen05.ld, 9.7.13.1 for bar).",
-            "Move it out of the part that one elected lane executes.".into(),
+            match mask.count_ones() {
+                1 => "Move it out of the part that one elected lane executes.",
+                _ => "Let whole warps branch, by the warp's number and not by the thread's, or put it in front of the branch.",
+            }
+            .into(),
         );
         for fragment in warp.fragments.iter().filter(|fr| fr.mask & missing != 0) {
             let at = self.kernel.code.get(fragment.pc as usize).map_or(0, |i| i.site);
