@@ -117,10 +117,16 @@ fn kernels_of_a_compiler() {
         assert!(whole.is_clean(), "{name}: {:#?}", whole.findings);
         for clusters in [&[0][..], &[]] {
             let sample = run(&program, &case.launch, None, of(clusters));
+            let depends = sample.incomplete.iter().any(|what| what.contains("depends on them"));
+            // Here some warps take the branch of the forward kernels below: that takes other cycles, and the run says so.
+            if name == "attention_small" {
+                assert!(depends, "{name}: {:?}", sample.incomplete);
+                continue;
+            }
             same_but_for_values(&whole, &sample, &format!("{name}, values of {clusters:?}"));
             if name.starts_with("attention") && name != "attention_backward" {
                 // The logarithm of the forward kernels branches where a sum is subnormal.
-                assert!(sample.incomplete.iter().any(|what| what.contains("depends on them")), "{name}");
+                assert!(depends, "{name}");
                 continue;
             }
             assert!(sample.is_clean(), "{name}: {:?}", sample.incomplete);

@@ -33,7 +33,7 @@ impl Cluster<'_> {
                 format!("Use a barrier number from 0 to 15 in the place of {id}.")
             } else {
                 let count = count.unwrap_or_default();
-                let near = count.next_multiple_of(32).clamp(32, 1024);
+                let near = count.clamp(32, 1024).next_multiple_of(32);
                 format!(
                     "The count is one of threads, in whole warps: 32, 64 and so on up to 1024, such as {near} in the place of {count}."
                 )

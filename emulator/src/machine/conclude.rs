@@ -90,8 +90,10 @@ impl<'a> Chip<'a> {
             let place = |site: u32| self.s.kernel.sites.get(site as usize).cloned().unwrap_or_default();
             let label = |site: u32, text: String| Label::new(place(site), text);
             findings.join(self.if_clean);
+            // What threads copy is known of clusters that compute values.
+            let copies = self.s.kernel.multiplies && self.s.options.values == Values::All;
             let of_all = [
-                self.inputs.judge(&self.global, self.s.kernel.multiplies, label),
+                self.inputs.judge(&self.global, copies, label),
                 self.drained.judge(label),
                 self.supplies.judge(label),
                 self.outputs.judge(&self.global.buffers, label),

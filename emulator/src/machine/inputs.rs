@@ -172,7 +172,8 @@ impl Inputs {
     }
 
     /// The launch is complete, and nothing else is wrong: what of the tensors it has not loaded. Where as much of several is missing, that is one note.
-    pub fn judge(&self, global: &Global, multiplies: bool, label: impl Fn(u32, String) -> Label) -> Vec<Diagnostic> {
+    /// `copies`: all that threads copy for MMAs is known.
+    pub fn judge(&self, global: &Global, copies: bool, label: impl Fn(u32, String) -> Label) -> Vec<Diagnostic> {
         let mut all: Vec<(Missing, Diagnostic)> = vec![];
         // What one map leaves out another one of the same address may have.
         let alone = |tensor: &&Tensor| self.tensors.iter().filter(|other| other.address == tensor.address).count() == 1;
@@ -190,7 +191,7 @@ impl Inputs {
         let copied = self
             .copied
             .iter()
-            .filter(|(buffer, _)| multiplies && !boxes.contains(buffer) && !self.otherwise.contains(buffer));
+            .filter(|(buffer, _)| copies && !boxes.contains(buffer) && !self.otherwise.contains(buffer));
         let copied = copied.filter_map(|(&buffer, copied)| copied.said(global.buffers.get(buffer)?, &label));
         all.into_iter().map(|(_, said)| said).chain(copied).collect()
     }

@@ -127,7 +127,7 @@ impl Cluster<'_> {
         // Zeros at the end of each row, say, are stored once.
         let first = at(place.0, place.1) as usize;
         let bytes = self.ctas[cta].shared.bytes.get(first..first + CHUNK as usize).unwrap_or_default();
-        if !lone && bytes.iter().all(|&byte| byte == 0) {
+        if !lone && (self.is_blank() || bytes.iter().all(|&byte| byte == 0)) {
             return;
         }
         let mut diagnostic = self.problem(
@@ -157,7 +157,11 @@ impl Cluster<'_> {
             };
             diagnostic.labels.push(self.label(writer.site, said));
         }
-        self.findings.add(diagnostic);
+        // Where something else is found, it may be why.
+        match lone {
+            true => self.findings.add(diagnostic),
+            false => self.if_clean.push(diagnostic),
+        }
     }
 }
 
