@@ -57,6 +57,8 @@ mod steps;
 mod synced;
 #[path = "bugs/tiles.rs"]
 mod tiles;
+#[path = "bugs/tiles_silent.rs"]
+mod tiles_silent;
 #[path = "bugs/tried.rs"]
 mod tried;
 #[path = "bugs/tried_kernels.rs"]

@@ -314,7 +314,8 @@ impl<'a> Chip<'a> {
                 }
             }
             Item::Write(write) => {
-                if let Some((buffer, byte)) = write.combines_with_nothing(&self.global).filter(|_| judges)
+                if judges
+                    && let Some((buffer, byte)) = write.combines_with_nothing(&self.global)
                     && self.tracker.writer(buffer, byte).is_none()
                 {
                     let what = self.global.buffers[buffer].describe(byte);

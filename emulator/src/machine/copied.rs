@@ -169,10 +169,7 @@ impl Cluster<'_> {
     pub fn check_sources(&mut self, cta: usize, laid: Laid) {
         let Laid { which, d, rows, mn_major, .. } = laid;
         let lines = if mn_major { d.elements.depth() } else { rows };
-        let known = if mn_major { None } else { self.source(cta, d.chunk(0, 0, false)) };
-        if known.is_some_and(|(buffer, _)| self.launch.buffers[buffer].row_bytes.is_none())
-            && self.stored_otherwise(cta, &laid)
-        {
+        if !mn_major && !self.knows_rows_of(cta, &d) && self.stored_otherwise(cta, &laid) {
             return;
         }
         let span = if d.swizzle == 0 { 128 } else { u64::from(d.swizzle) };

@@ -56,13 +56,25 @@ impl Drafts {
             self.list.push(new);
             return;
         };
-        known.count += new.count;
-        for name in new.names {
-            if !known.names.contains(&name) {
-                known.names.push(name);
-            }
-        }
-        join_labels(&mut known.labels, new.labels);
+        let labels = known.take_over(new);
+        join_labels(&mut known.labels, labels);
+    }
+}
+
+/// Each draft that belongs to one before it is merged into the first such: `merge` gets the place of that, it, and the other.
+fn join(
+    drafts: &mut Vec<Draft>,
+    belongs: impl Fn(&Draft, &Draft) -> bool,
+    mut merge: impl FnMut(usize, &mut Draft, Draft),
+) {
+    let mut n = 0;
+    while n < drafts.len() {
+        let Some(at) = drafts[..n].iter().position(|known| belongs(known, &drafts[n])) else {
+            n += 1;
+            continue;
+        };
+        let other = drafts.remove(n);
+        merge(at, &mut drafts[at], other);
     }
 }
 
@@ -70,23 +82,16 @@ impl Drafts {
 /// too early first: the second is a label of that. Who overwrites too early first is the cause, and makes the MMA read too early in turn.
 pub fn join_directions(drafts: &mut Vec<Draft>) {
     let place = |d: &Draft, n: usize| d.labels.get(n).map(|label| label.place.clone());
-    let mut n = 0;
-    while n < drafts.len() {
-        let (store, mma) = (place(&drafts[n], 0), place(&drafts[n], 1));
-        let is_pair = |d: &Draft| {
-            let stores = d.labels.iter().skip(1).any(|label| Some(&label.place) == store.as_ref());
-            (d.code, d.severity) == ("operand-not-ready", Severity::Finding) && place(d, 0) == mma && stores
-        };
-        let known = match drafts[n].code {
-            "operand-overwritten" if drafts[n].severity == Severity::Finding => drafts[..n].iter().position(is_pair),
-            _ => None,
-        };
-        let Some(known) = known else {
-            n += 1;
-            continue;
-        };
-        let other = drafts.remove(n);
-        let known = &mut drafts[known];
+    let belongs = |known: &Draft, new: &Draft| {
+        let (store, mma) = (place(new, 0), place(new, 1));
+        let stores = || known.labels.iter().skip(1).any(|label| Some(&label.place) == store.as_ref());
+        (new.code, new.severity) == ("operand-overwritten", Severity::Finding)
+            && (known.code, known.severity) == ("operand-not-ready", Severity::Finding)
+            && place(known, 0) == mma
+            && stores()
+    };
+    join(drafts, belongs, |_, known, other| {
+        let store = place(&other, 0);
         known.count += other.count;
         let label = known.labels.iter_mut().skip(1).find(|label| Some(&label.place) == store.as_ref());
         label.into_iter().for_each(|label| label.text += "; nor does the MMA come before the next time");
@@ -94,14 +99,13 @@ pub fn join_directions(drafts: &mut Vec<Draft>) {
         if !known.help.ends_with(hint) {
             known.help += hint;
         }
-    }
+    });
 }
 
 impl Draft {
     /// Counts another one with this one. Gives what is left of it.
     fn take_over(&mut self, other: Draft) -> Vec<Label> {
         self.count += other.count;
-        self.early |= other.early;
         for name in other.names {
             if !self.names.contains(&name) {
                 self.names.push(name);
@@ -128,17 +132,10 @@ pub fn join_alike(drafts: &mut Vec<Draft>) {
     };
     // What joins one is compared with nothing else.
     let mut more: Vec<(usize, Label)> = vec![];
-    let mut n = 0;
-    while n < drafts.len() {
-        let Some(known) = drafts[..n].iter().position(|known| alike(known, &drafts[n])) else {
-            n += 1;
-            continue;
-        };
-        let (at, other) = (known, drafts.remove(n));
-        let known = &mut drafts[at];
-        let labels = known.take_over(other);
-        more.extend(labels.into_iter().take(1).map(|label| (at, label)));
-    }
+    join(drafts, alike, |at, known, other| {
+        known.early |= other.early;
+        more.extend(known.take_over(other).into_iter().take(1).map(|label| (at, label)));
+    });
     for (at, label) in more {
         join_labels(&mut drafts[at].labels, vec![label]);
     }
@@ -147,21 +144,13 @@ pub fn join_alike(drafts: &mut Vec<Draft>) {
 /// One fence behind what stores cures all that read it: it is told once, where the first reader stands, and the others are labels of that.
 pub fn join_readers(drafts: &mut Vec<Draft>) {
     let stores = |d: &Draft| Vec::from_iter(d.labels.iter().skip(1).map(|label| label.place.clone()));
-    let mut n = 0;
-    while n < drafts.len() {
-        let new = &drafts[n];
-        let (of, known_by) = ((new.code, new.severity), stores(new));
-        let same = |d: &Draft| {
-            (d.code, d.severity) == of && d.help == new.help && stores(d).iter().any(|store| known_by.contains(store))
-        };
-        let known = (of.0 == "missing-proxy-fence").then(|| drafts[..n].iter().position(same)).flatten();
-        let Some(known) = known else {
-            n += 1;
-            continue;
-        };
-        let other = drafts.remove(n);
-        let known = &mut drafts[known];
+    let belongs = |known: &Draft, new: &Draft| {
+        new.code == "missing-proxy-fence"
+            && (known.code, known.severity, &known.help) == (new.code, new.severity, &new.help)
+            && stores(known).iter().any(|store| stores(new).contains(store))
+    };
+    join(drafts, belongs, |_, known, other| {
         let labels = known.take_over(other);
         join_labels(&mut known.labels, labels);
-    }
+    });
 }

@@ -341,7 +341,9 @@ impl Write {
             }
             let bytes = |start: u64| start as usize..start as usize + runs.bytes as usize;
             let nothing = |at: &usize| !buffer.memory.is_defined(*at) && !buffer.memory.is_blank(*at);
-            runs.starts().find_map(|start| bytes(start).find(nothing)).map(|at| (runs.buffer, at as u64))
+            let lacks = |start: &u64| !buffer.memory.all_defined(*start as usize, runs.bytes as usize);
+            let at = runs.starts().filter(lacks).find_map(|start| bytes(start).find(nothing))?;
+            Some((runs.buffer, at as u64))
         })
     }
 

@@ -96,7 +96,7 @@ impl Cluster<'_> {
     }
 
     /// The launch says how long the rows of the buffer are from which an operand came.
-    fn knows_rows_of(&self, cta: usize, d: &SharedDescriptor) -> bool {
+    pub fn knows_rows_of(&self, cta: usize, d: &SharedDescriptor) -> bool {
         let known = self.source(cta, d.chunk(0, 0, false));
         known.is_none_or(|(buffer, _)| self.launch.buffers[buffer].row_bytes.is_some())
     }

@@ -1,8 +1,8 @@
 //! Opcodes that lack a word: with one more, or a few, they are of a form. The ISA demands these words, and ptxas refuses the text.
 
 use super::exists::exists;
-use super::nearest::{Node, forms};
-use super::spelling::{is_name, keeps_its_turn, of_a_form};
+use super::nearest::forms;
+use super::spelling::{Follow, Rest, follow, of_a_form, part_for};
 use super::{Lowering, Operands, unknown};
 use crate::program::Bad;
 use crate::program::layout::type_bytes;
@@ -42,28 +42,17 @@ struct Way<'a> {
     found: Vec<Whole>,
 }
 
-/// What is left of a form: nodes, and what stands behind the choice that they are of.
-struct Rest<'a> {
-    nodes: &'a [Node],
-    behind: Option<&'a Rest<'a>>,
-}
+impl Follow for Way<'_> {
+    type Mark = (u64, usize, usize, String);
 
-impl Way<'_> {
-    /// The form has written a word: the opcode has it, or may lack it.
+    fn word(&mut self) -> &mut String {
+        &mut self.word
+    }
+
+    /// The opcode has it, or may lack it.
     fn part(&mut self) -> bool {
         let word = std::mem::take(&mut self.word);
-        let left = |n: usize| self.used >> n & 1 == 0;
-        let (base, at) = (self.parts[0], self.had);
-        let fits = |part: &str| match part.strip_prefix('x') {
-            Some(n) if word == "xN" => n.parse::<u32>().is_ok_and(u32::is_power_of_two),
-            _ => part == word,
-        };
-        let place = (0..self.parts.len()).find(|&n| left(n) && fits(self.parts[n])).filter(|&n| {
-            let turn = |n: usize| keeps_its_turn(base, self.parts[n]);
-            let named = n != at && (is_name(base, self.parts[n]) || n == 0);
-            !(named || turn(n) && (0..n).any(|n| left(n) && turn(n)))
-        });
-        if let Some(n) = place {
+        if let Some(n) = part_for(self.parts, self.used, self.had, &word) {
             self.used |= 1 << n;
             self.had += 1;
             self.words.push((self.parts[n].into(), false));
@@ -77,48 +66,31 @@ impl Way<'_> {
         may
     }
 
-    fn walk(&mut self, rest: &Rest) {
-        self.steps = self.steps.saturating_sub(1);
-        if self.steps == 0 {
-            return;
+    /// All ways are looked for.
+    fn ends(&mut self) -> bool {
+        if self.had == self.parts.len() {
+            self.keep();
         }
-        let Some((first, others)) = rest.nodes.split_first() else {
-            match rest.behind {
-                Some(behind) => self.walk(behind),
-                None => {
-                    if self.part() && self.had == self.parts.len() {
-                        self.keep();
-                    }
-                }
-            }
-            return;
-        };
-        let tail = Rest { nodes: others, behind: rest.behind };
-        match first {
-            Node::Text(text) => {
-                let mut words = text.split('.');
-                self.word += words.next().unwrap_or_default();
-                for next in words {
-                    if !self.part() {
-                        return;
-                    }
-                    self.word += next;
-                }
-                self.walk(&tail);
-            }
-            Node::Choice(alternatives, optional) => {
-                let (used, had, length, word) = (self.used, self.had, self.words.len(), self.word.clone());
-                let empty: &[Node] = &[];
-                for nodes in alternatives.iter().map(Vec::as_slice).chain(optional.then_some(empty)) {
-                    (self.used, self.had) = (used, had);
-                    self.words.truncate(length);
-                    self.word.clone_from(&word);
-                    self.walk(&Rest { nodes, behind: Some(&tail) });
-                }
-            }
-        }
+        false
     }
 
+    fn mark(&self) -> Self::Mark {
+        (self.used, self.had, self.words.len(), self.word.clone())
+    }
+
+    fn back_to(&mut self, (used, had, length, word): &Self::Mark) {
+        (self.used, self.had) = (*used, *had);
+        self.words.truncate(*length);
+        self.word.clone_from(word);
+    }
+
+    fn may_step(&mut self) -> bool {
+        self.steps = self.steps.saturating_sub(1);
+        self.steps > 0
+    }
+}
+
+impl Way<'_> {
     /// Whether no form of the ISA does without a word in its place, also none that is not modelled. A state space, or what a form of its
     /// own is called by, may be left out.
     fn is_demanded(&self, word: &str) -> bool {
@@ -157,7 +129,7 @@ fn whole(opcode: &str) -> Vec<Whole> {
             let words = Vec::new();
             let mut way =
                 Way { parts: &parts, used: 0, had: 0, words, word: String::new(), may_lack, steps: STEPS, found };
-            way.walk(&Rest { nodes: form, behind: None });
+            follow(&mut way, &Rest { nodes: form, behind: None });
             found = way.found;
         }
         if !found.is_empty() {

@@ -82,7 +82,7 @@ const NAMES: &[(&str, &[&str])] = &[
 ];
 
 /// Whether a part keeps its place among its like: types, layouts, and what an instruction names twice.
-pub(super) fn keeps_its_turn(base: &str, part: &str) -> bool {
+fn keeps_its_turn(base: &str, part: &str) -> bool {
     let numbers =
         |letters: &str| part.strip_prefix(letters).is_some_and(|n| n.starts_with(|c: char| c.is_ascii_digit()));
     match base {
@@ -104,6 +104,79 @@ fn is_hint(base: &str, part: &str) -> bool {
         || (matches!(base, "atom" | "red") && part == "L2::cache_hint")
 }
 
+/// Something on its way through a form.
+pub(super) trait Follow {
+    /// Where it was at a choice.
+    type Mark;
+    /// The word that the form is writing.
+    fn word(&mut self) -> &mut String;
+    /// The form has written a word: whether the way goes on.
+    fn part(&mut self) -> bool;
+    /// The form has ended: whether that is the end of the search.
+    fn ends(&mut self) -> bool;
+    fn mark(&self) -> Self::Mark;
+    fn back_to(&mut self, mark: &Self::Mark);
+    /// Whether it may take another step.
+    fn may_step(&mut self) -> bool {
+        true
+    }
+}
+
+/// What is left of a form: nodes, and what stands behind the choice that they are of.
+pub(super) struct Rest<'a> {
+    pub nodes: &'a [Node],
+    pub behind: Option<&'a Rest<'a>>,
+}
+
+/// Goes all ways through a form, up to the one that ends the search. Whether one does.
+pub(super) fn follow<W: Follow>(way: &mut W, rest: &Rest) -> bool {
+    if !way.may_step() {
+        return false;
+    }
+    let Some((first, others)) = rest.nodes.split_first() else {
+        return match rest.behind {
+            Some(behind) => follow(way, behind),
+            None => way.part() && way.ends(),
+        };
+    };
+    let tail = Rest { nodes: others, behind: rest.behind };
+    match first {
+        Node::Text(text) => {
+            let mut words = text.split('.');
+            *way.word() += words.next().unwrap_or_default();
+            for next in words {
+                if !way.part() {
+                    return false;
+                }
+                *way.word() += next;
+            }
+            follow(way, &tail)
+        }
+        Node::Choice(alternatives, optional) => {
+            let mark = way.mark();
+            let empty: &[Node] = &[];
+            alternatives.iter().map(Vec::as_slice).chain(optional.then_some(empty)).any(|nodes| {
+                way.back_to(&mark);
+                follow(way, &Rest { nodes, behind: Some(&tail) })
+            })
+        }
+    }
+}
+
+/// Which part of an opcode a word of a form is, of those that the form has not had (`used`): the first that fits, if it may stand behind `had` others.
+pub(super) fn part_for(parts: &[&str], used: u64, had: usize, word: &str) -> Option<usize> {
+    let fits = |part: &str| match part.strip_prefix('x') {
+        Some(n) if word == "xN" => n.parse::<u32>().is_ok_and(u32::is_power_of_two),
+        _ => part == word,
+    };
+    let left = |n: usize| used >> n & 1 == 0;
+    let n = (0..parts.len()).find(|&n| left(n) && fits(parts[n]))?;
+    let base = parts[0];
+    let turn = |n: usize| keeps_its_turn(base, parts[n]);
+    let named = n != had && (is_name(base, parts[n]) || n == 0);
+    (!(named || turn(n) && (0..n).any(|n| left(n) && turn(n)))).then_some(n)
+}
+
 /// An opcode on its way through a form.
 struct Way<'a> {
     parts: &'a [&'a str],
@@ -115,79 +188,39 @@ struct Way<'a> {
     word: String,
 }
 
-/// What is left of a form: nodes, and what stands behind the choice that they are of.
-struct Rest<'a> {
-    nodes: &'a [Node],
-    behind: Option<&'a Rest<'a>>,
-}
-
 /// Whether a modifier is a part of the name of an instruction.
 pub(super) fn is_name(base: &str, part: &str) -> bool {
     NAMES.iter().any(|(name, parts)| *name == base && parts.contains(&part))
 }
 
-impl Way<'_> {
-    /// The form has written a part: whether the opcode has it, where it may.
+impl Follow for Way<'_> {
+    type Mark = (u64, usize, String);
+
+    fn word(&mut self) -> &mut String {
+        &mut self.word
+    }
+
+    /// Whether the opcode has it, where it may.
     fn part(&mut self) -> bool {
-        let is_power = self.word == "xN";
-        let fits = |part: &str| match part.strip_prefix('x') {
-            Some(n) if is_power => n.parse::<u32>().is_ok_and(u32::is_power_of_two),
-            _ => part == self.word,
-        };
-        let left = |n: usize| self.used >> n & 1 == 0;
-        let Some(n) = (0..self.parts.len()).find(|&n| left(n) && fits(self.parts[n])) else { return false };
-        let base = self.parts[0];
-        let at = self.order.len();
-        if n != at && (is_name(base, self.parts[n]) || n == 0) {
-            return false;
-        }
-        let turn = |n: usize| keeps_its_turn(base, self.parts[n]);
-        if turn(n) && (0..n).any(|n| left(n) && turn(n)) {
-            return false;
-        }
+        let Some(n) = part_for(self.parts, self.used, self.order.len(), &self.word) else { return false };
         self.used |= 1 << n;
         self.order.push(n as u8);
         self.word.clear();
         true
     }
 
-    /// Whether a form leads to the opcode.
-    fn walk(&mut self, rest: &Rest) -> bool {
-        let Some((first, others)) = rest.nodes.split_first() else {
-            return match rest.behind {
-                Some(behind) => self.walk(behind),
-                None => self.part() && self.order.len() == self.parts.len(),
-            };
-        };
-        let tail = Rest { nodes: others, behind: rest.behind };
-        let (used, length, word) = (self.used, self.order.len(), self.word.clone());
-        let reset = |way: &mut Self| {
-            way.used = used;
-            way.order.truncate(length);
-            way.word.clone_from(&word);
-        };
-        match first {
-            Node::Text(text) => {
-                let mut words = text.split('.');
-                self.word += words.next().unwrap_or_default();
-                for next in words {
-                    if !self.part() {
-                        return false;
-                    }
-                    self.word += next;
-                }
-                self.walk(&tail)
-            }
-            Node::Choice(alternatives, optional) => {
-                for nodes in alternatives {
-                    if self.walk(&Rest { nodes, behind: Some(&tail) }) {
-                        return true;
-                    }
-                    reset(self);
-                }
-                *optional && self.walk(&tail)
-            }
-        }
+    fn ends(&mut self) -> bool {
+        self.order.len() == self.parts.len()
+    }
+
+    fn mark(&self) -> Self::Mark {
+        (self.used, self.order.len(), self.word.clone())
+    }
+
+    fn back_to(&mut self, (used, length, word): &Self::Mark) {
+        self.used = *used;
+        self.order.truncate(*length);
+        self.word.clone_from(word);
     }
 }
 
@@ -201,7 +234,7 @@ pub(super) fn of_a_form<'a>(parts: &[&'a str]) -> Option<Vec<&'a str>> {
     }
     forms().iter().filter(|(words, _)| words.iter().any(|word| word == base)).find_map(|(_, form)| {
         let mut way = Way { parts: &plain, used: 0, order: Vec::new(), word: String::new() };
-        way.walk(&Rest { nodes: form, behind: None }).then(|| {
+        follow(&mut way, &Rest { nodes: form, behind: None }).then(|| {
             let mut parts: Vec<&str> = way.order.iter().map(|&n| plain[usize::from(n)]).collect();
             let end = parts.len().saturating_sub(1);
             parts.splice(end..end, hints.iter().copied());
