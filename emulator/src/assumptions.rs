@@ -115,6 +115,12 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "A dump of responses on the device, if anybody needs them.",
     ),
     assume(
+        "maps-of-loads-by-groups",
+        "A thread that executes cp.async.bulk.commit_group and then cp.async.bulk.wait_group.read 0 knows that the loads its warp has issued before have read their tensor maps.",
+        "The ISA lets a group hold only copies that complete by groups, not loads that complete on an mbarrier. CUTLASS and CuTe DSL execute the two before they change the maps of loads, and wait for nothing else.",
+        "A warp that issues many loads with one map, executes the two and changes the map's address; look which loads bring what lies at the new one.",
+    ),
+    assume(
         "mma-a-of-a-pair-with-64-rows",
         "With M = 128, a CTA pair and A in tensor memory, the rows of A are read from lanes 0 to 63.",
         "Libraries keep a second copy in lanes 64 to 127, which hardware may need for the right half of the columns; the emulator does not look at it.",

@@ -80,6 +80,7 @@ impl Cluster<'_> {
                 order: self.warps[w].starts(),
                 writes: stamp,
                 known: self.warps[w].views.of_others(),
+                map_read: None,
                 read: true,
                 done: false,
             };

@@ -40,6 +40,7 @@ impl Cluster<'_> {
 
     pub fn bulk_commit(&mut self, at: At) -> Result<(), Stop> {
         for lane in lanes(at.mask) {
+            self.commit_map_reads(at.w, lane);
             // A thread that never gave a copy has nothing to wait for, whatever it commits.
             let Some(groups) = self.warps[at.w].bulk.get_mut(&lane) else { continue };
             let copies = std::mem::take(&mut groups.open);
@@ -74,8 +75,8 @@ impl Cluster<'_> {
     }
 
     fn bulk_pass(&mut self, w: usize, mask: u32, pending: u32, read: bool) {
-        let warp = &mut self.warps[w];
         for lane in lanes(mask) {
+            let warp = &mut self.warps[w];
             let Some(groups) = warp.bulk.get_mut(&lane) else { continue };
             let old = groups.groups.len().saturating_sub(pending as usize);
             let Some(&(last, _)) = groups.groups.iter().take(old).next_back() else { continue };
@@ -85,6 +86,7 @@ impl Cluster<'_> {
                 warp.views.hb.raise(groups.writes.actor, last);
                 self.free_copies.extend(groups.groups.drain(..old).flat_map(|(_, copies)| copies));
             }
+            self.pass_map_reads(w, lane, last);
         }
     }
 

@@ -72,6 +72,8 @@ pub struct Cluster<'a> {
     /// Who makes loads that nothing orders, once there was one.
     pub non_coherent: Option<ActorId>,
     pub acquired: super::tensor_maps::Acquired,
+    /// By warp.
+    pub map_reads: FxHashMap<usize, super::map_reads::MapReads>,
     pub findings: Findings,
     pub index: u32,
     /// It computes no values; `None`: it does.

@@ -39,6 +39,7 @@ impl<'a> Cluster<'a> {
             tracker: Tracker::new(if s.options.judges() { s.buffers } else { 0 }, false),
             non_coherent: None,
             acquired: Default::default(),
+            map_reads: Default::default(),
             findings: Findings::default(),
             index,
             blank: (!s.options.values.include(index)).then(|| Blank::new(kernel, s.dependences)),

@@ -132,7 +132,7 @@ impl Cluster<'_> {
                         }
                     }
                 }
-                let (site, issue, bytes, warp) = (copy.site, copy.issue, copy.bytes, copy.warp);
+                let (site, issue, bytes, warp, map) = (copy.site, copy.issue, copy.bytes, copy.warp, copy.map_read);
                 self.copy_origins(n);
                 let order = std::mem::take(&mut self.copies[n].order);
                 let epochs = std::mem::take(&mut self.copies[n].epochs);
@@ -146,6 +146,9 @@ impl Cluster<'_> {
                     b.bytes -= i64::from(bytes);
                     self.record.done(issue, barrier, 0, bytes);
                     b.current.views.order.join(&order);
+                    if let Some((actor, epoch)) = map {
+                        b.current.views.hb.raise(actor, epoch);
+                    }
                     if b.bytes < -LIMIT {
                         let name = self.barrier_name(barrier);
                         return Err(Some(Box::new(self.problem(

@@ -108,7 +108,9 @@ impl Cluster<'_> {
             Some(ActorKind::AsyncCopies(w)) => format!("cp.async of {}", self.warp_name(w as usize)),
             Some(ActorKind::Mmas { .. } | ActorKind::Wgmmas { .. } | ActorKind::Commits) => "the tensor core".into(),
             Some(ActorKind::Mbarrier) => self.called_async(stamp.site).unwrap_or("the TMA engine").into(),
-            Some(ActorKind::BulkReads { .. } | ActorKind::BulkWrites { .. }) => "the TMA engine".into(),
+            Some(ActorKind::BulkReads { .. } | ActorKind::BulkWrites { .. } | ActorKind::MapReads { .. }) => {
+                "the TMA engine".into()
+            }
             None => self.stranger(stamp),
         }
     }

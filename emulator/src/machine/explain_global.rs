@@ -42,6 +42,9 @@ impl Cluster<'_> {
                         .into(),
             );
         }
+        if let Some(draft) = self.map_in_use(race, &b.describe(race.conflict.byte)) {
+            return draft;
+        }
         if race.same_value {
             return self.explain_same_value(race, Name::Given(b.describe(race.conflict.byte)));
         }
@@ -167,7 +170,9 @@ impl Cluster<'_> {
         use ActorKind::*;
         let warp = match self.kind(stamp)? {
             Warp(w) | TensorLoads(w) | TensorStores(w) | AsyncCopies(w) => w,
-            BulkReads { warp } | BulkWrites { warp } | Wgmmas { warp } | Mmas { warp, .. } => warp,
+            BulkReads { warp } | BulkWrites { warp } | MapReads { warp, .. } | Wgmmas { warp } | Mmas { warp, .. } => {
+                warp
+            }
             NonCoherent | Mbarrier | Commits => return None,
         };
         self.warps.get(warp as usize).map(|warp| warp.cta)

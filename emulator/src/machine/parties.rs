@@ -125,7 +125,7 @@ impl Cluster<'_> {
                 Party::Warp(of_warp(w, true)?)
             }
             ActorKind::AsyncCopies(w) => Party::CopiesOf(of_warp(w, false)?),
-            ActorKind::BulkReads { warp } | ActorKind::BulkWrites { warp } => {
+            ActorKind::BulkReads { warp } | ActorKind::BulkWrites { warp } | ActorKind::MapReads { warp, .. } => {
                 of_cta("the TMA engine", self.warps.get(warp as usize)?.cta)
             }
             ActorKind::Mbarrier => {

@@ -368,6 +368,11 @@ pub enum ActorKind {
     BulkWrites {
         warp: u32,
     },
+    /// What a warp's bulk copies read of tensor maps: its loads, or its stores.
+    MapReads {
+        warp: u32,
+        loads: bool,
+    },
     /// The MMAs of a warpgroup, by its first warp.
     Wgmmas {
         warp: u32,

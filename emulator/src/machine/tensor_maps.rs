@@ -216,12 +216,10 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// A copy reads its map from global memory: whether all that was written there is ordered before it, as memory and as a map.
+    /// A copy uses a map in global memory: whether what was written there was released and acquired as a map.
     pub fn use_map(&mut self, at: At, lane: usize, buffer: usize, offset: u64) -> Far {
-        let At { w, f, site, .. } = at;
+        let At { w, site, .. } = at;
         let stamp = self.stamp(w, 1 << lane, site);
-        let time = self.warps[w].fragments[f].ready_at;
-        self.touch_global(w, time, Runs::one(buffer, offset, MAP_BYTES as u32), stamp, false);
         let mut acquired = Views::default();
         let warp = &self.warps[w];
         for (by, known) in self.acquired.0.get(&(warp.cta, buffer, offset)).into_iter().flatten() {

@@ -12,7 +12,7 @@ use super::state::{At, Pending, Race, RaceMemory, Slot, Span};
 use super::tma_places::GlobalSide;
 use super::tracker::Toucher;
 use crate::diagnostic::Severity;
-use crate::order::{Access, Clock, Far, Stamp};
+use crate::order::{Access, ActorId, Clock, Far, Stamp};
 use crate::program::atomic::Update;
 use crate::program::op::{Address, TmaKind, TmaOp};
 use crate::protocol::{self, What};
@@ -55,6 +55,8 @@ pub struct Copy {
     /// How its writes to global memory are remembered, and what its issuer knew of other clusters.
     pub writes: Stamp,
     pub known: Far,
+    /// Its reading of a tensor map in global memory.
+    pub map_read: Option<(ActorId, u32)>,
     pub read: bool,
     pub done: bool,
 }
@@ -100,7 +102,7 @@ impl Cluster<'_> {
 
     fn tma_one(&mut self, at: At, lane: usize, op: &TmaOp, again: bool) -> Result<(), Stop> {
         let At { w, f, site, .. } = at;
-        let GlobalSide { rows, bytes, from, align, swizzle, element, fill_nan, coordinates, extents, origin } =
+        let GlobalSide { rows, bytes, from, align, swizzle, element, fill_nan, coordinates, extents, origin, map } =
             if op.bytes.is_some() { self.plain_bytes(at, lane, op)? } else { self.tensor_box(at, lane, op)? };
         if op.kind == TmaKind::Prefetch {
             for (_, runs) in rows.iter().filter_map(|rows| rows.inside) {
@@ -137,6 +139,7 @@ impl Cluster<'_> {
             (stamp(groups.reads.actor), if matches!(op.kind, TmaKind::Reduce(_)) { writes.adds() } else { writes })
         };
         let now = self.warps[w].fragments[f].ready_at;
+        let map_read = map.filter(|_| !again).map(|map| self.read_map(w, now, map, load, site));
         let repeats = !load && self.stores_again(w, lane, op.kind, &shared, &rows);
         for (_, runs) in rows.iter().filter_map(|rows| rows.inside) {
             if again || repeats {
@@ -215,6 +218,7 @@ impl Cluster<'_> {
             order: self.warps[w].starts(),
             writes,
             known: self.warps[w].views.of_others(),
+            map_read,
             read: false,
             done: false,
         };

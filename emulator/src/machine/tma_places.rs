@@ -38,6 +38,8 @@ pub struct GlobalSide {
     pub coordinates: SmallVec<[i32; 5]>,
     pub extents: SmallVec<[u32; 5]>,
     pub origin: Option<Origin>,
+    /// Buffer and offset of a tensor map in global memory, which the copy reads as well.
+    pub map: Option<(usize, u64)>,
 }
 
 impl Cluster<'_> {
@@ -62,6 +64,7 @@ impl Cluster<'_> {
             coordinates: SmallVec::new(),
             extents: SmallVec::new(),
             origin: None,
+            map: None,
         };
         if bytes == 0 || !bytes.is_multiple_of(16) {
             let what = format!("a bulk copy of {bytes} bytes");
@@ -95,7 +98,7 @@ impl Cluster<'_> {
         let registers = &self.warps[at.w].registers;
         let coordinates: SmallVec<[i32; 5]> =
             op.coordinates.iter().map(|&c| registers.b32[usize::from(c)][lane] as i32).collect();
-        let map = self.tensor_map(at, lane, op)?;
+        let (map, place) = self.tensor_map(at, lane, op)?;
         if op.four_rows {
             self.is_map_of_rows(at, &map)?;
         } else if map.dims.len() != coordinates.len() {
@@ -144,6 +147,7 @@ impl Cluster<'_> {
             coordinates,
             extents,
             origin,
+            map: place,
         })
     }
 
@@ -176,8 +180,8 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// The tensor map that an operand points to: a parameter, or 128 bytes of global memory.
-    fn tensor_map(&mut self, at: At, lane: usize, op: &TmaOp) -> Result<Arc<TensorMap>, Stop> {
+    /// The tensor map that an operand points to: a parameter, or 128 bytes of global memory, and then where they lie.
+    fn tensor_map(&mut self, at: At, lane: usize, op: &TmaOp) -> Result<(Arc<TensorMap>, Option<(usize, u64)>), Stop> {
         let base = self.warps[at.w].registers.lane(op.map.base, lane) as u64;
         let address = base.wrapping_add(op.map.offset as u64);
         let param = if op.map.base == Reg::Sink || address >> 32 == 0 {
@@ -186,12 +190,13 @@ impl Cluster<'_> {
             (address & !0xffff_ffff == PARAM_WINDOW).then_some(address & 0xffff_ffff)
         };
         let mut object = [0; MAP_BYTES];
+        let place = if param.is_none() { self.global.find(address, MAP_BYTES as u64) } else { None };
         let found = match param {
             Some(offset) => {
                 let end = offset.saturating_add(MAP_BYTES as u64) as usize;
                 self.params.get(offset as usize..end).map(|bytes| object.copy_from_slice(bytes))
             }
-            None => match self.global.find(address, MAP_BYTES as u64) {
+            None => match place {
                 Some((buffer, offset)) => {
                     let mut seen = Memory::undefined(MAP_BYTES);
                     self.outbox.copy(&self.global, buffer, offset, MAP_BYTES, &mut seen, 0);
@@ -221,13 +226,13 @@ impl Cluster<'_> {
             ))));
         }
         if let Some((_, map)) = self.maps.iter().find(|(known, _)| *known == object) {
-            return Ok(map.clone());
+            return Ok((map.clone(), place));
         }
         let map = TensorMap::decode(&object).map_err(|why| {
             // A map that was made on the device has a place, one of the launch a parameter.
-            let place = match self.global.find(address, MAP_BYTES as u64) {
-                Some((buffer, offset)) if param.is_none() => self.global.buffers[buffer].describe(offset),
-                _ => format!("{address:#x}"),
+            let place = match place {
+                Some((buffer, offset)) => self.global.buffers[buffer].describe(offset),
+                None => format!("{address:#x}"),
             };
             let what = format!("what lies at {place} is no valid tensor map: {why}");
             Some(Box::new(self.problem(
@@ -257,7 +262,7 @@ impl Cluster<'_> {
             self.maps.clear();
         }
         self.maps.push((object, map.clone()));
-        Ok(map)
+        Ok((map, place))
     }
 
     /// A place in shared memory that an operand names, checked.

@@ -262,8 +262,8 @@ pub const RULES: &[Rule] = &[
         "bulk-group-read",
         "A bulk store, and cp.async.bulk.commit_group by the same thread.",
         "The same thread executes cp.async.bulk.wait_group.read for the group.",
-        "The reading of shared memory comes before what the thread does next, and before what it tells others. A copy that is in no group \
-         is not waited for.",
+        "The reading of shared memory, and of the tensor map, comes before what the thread does next, and before what it tells others. A copy \
+         that is in no group is not waited for.",
         "PTX ISA, cp.async.bulk.wait_group",
     ),
     rule(
@@ -296,6 +296,14 @@ pub const RULES: &[Rule] = &[
         "The writes come before the copy reads the map. Both fences also order what a fence of their scope does. Maps in parameters, and those \
          that the host has written before the launch, need none.",
         "PTX ISA 9.7.13.4, tensormap.cp_fenceproxy",
+    ),
+    rule(
+        "tensor-map-read",
+        "A load with a tensor map in global memory.",
+        "A wait for the mbarrier phase that the load's bytes complete, or for a bulk group that a thread of its warp has committed since; then \
+         a change of the map.",
+        "The reading of the map comes before the change. Reading it is a part of the copy, which runs by itself.",
+        "PTX ISA, asynchronous copy operations, cp.async.bulk.wait_group; assumption maps-of-loads-by-groups",
     ),
     rule(
         "tensor-map-of-another-cta",

@@ -140,7 +140,22 @@ pub fn maps() -> Vec<Case> {
         )
     };
     let marked = |line: &str| format!("{line} // rule");
+    // Thread 0 makes the map, uses it, and changes it again.
+    let again = |used: &str, read: &str, done: &str| {
+        format!(
+            "{INIT}\n@%first st.shared.v4.u32 [tile], {{1, 2, 3, 4}};\nfence.proxy.async.shared::cta;\nmov.pred %p3, %first;\n\
+             mov.pred %p4, %first;\n{MAKE}\n{RELEASE}\n@!%warp0 bra END;\n{ACQUIRE}\n{used}\n{read}\n\
+             @%p3 tensormap.replace.tile.global_dim.global.b1024.b32 [%out], 0, 32;\n{done}\nEND:"
+        )
+    };
+    let loaded =
+        "READ: // rule\nmbarrier.try_wait.parity.shared::cta.b64 %p1, [bar_a], 0; // rule\n@!%p1 bra READ; // rule";
+    let stored = "@%first cp.async.bulk.wait_group.read 0; // rule";
+    let store = format!("@%p4 cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%out, {{0}}], [tile];\n{COMMIT}");
     vec![
+        order("tensor-map-read", PAIR, GLOBAL, again(USE, loaded, WAIT)),
+        order("tensor-map-read", PAIR, GLOBAL, again(&format!("{USE}\n{COMMIT}"), stored, WAIT)),
+        order("bulk-group-read", PAIR, GLOBAL, again(&store, stored, DONE)),
         order("tensor-map", PAIR, codes, pair(&marked(RELEASE), ACQUIRE)),
         order("tensor-map", PAIR, codes, pair(RELEASE, &marked(ACQUIRE))),
         order("tensor-map", GRID, codes, grid(&marked(ACQUIRE))),
