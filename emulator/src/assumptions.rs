@@ -117,8 +117,8 @@ pub const ASSUMPTIONS: &[Assumption] = &[
     assume(
         "maps-of-loads-by-groups",
         "A thread that executes cp.async.bulk.commit_group and then cp.async.bulk.wait_group.read 0 knows that the loads its warp has issued before have read their tensor maps.",
-        "The ISA lets a group hold only copies that complete by groups, not loads that complete on an mbarrier. CUTLASS and CuTe DSL execute the two before they change the maps of loads, and wait for nothing else.",
-        "A warp that issues many loads with one map, executes the two and changes the map's address; look which loads bring what lies at the new one.",
+        "The ISA lets a group hold only copies that complete by groups, not loads that complete on an mbarrier. CUTLASS and CuTe DSL execute the two before they change the maps of loads, and wait for nothing else. Twelve loads on an H200 brought what the map led to when they were issued, with the two and also without (emulator/tests/silicon, known_bad).",
+        "The same on a B200, with loads whose map is no longer cached when they read it.",
     ),
     assume(
         "mma-a-of-a-pair-with-64-rows",
