@@ -43,7 +43,7 @@ impl Cluster<'_> {
                 "named-barrier",
                 site,
                 match id > 15 {
-                    true => format!("there is no barrier {id}{count}"),
+                    true => format!("there is no barrier {id}"),
                     false => format!("barrier {id} cannot wait for that many threads{count}"),
                 },
                 "A CTA has barriers 0 to 15, and a thread count is a multiple of 32 (PTX ISA 9.7.13.1).",

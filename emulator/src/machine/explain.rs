@@ -147,6 +147,7 @@ impl Cluster<'_> {
     pub fn called_async(&self, site: u32) -> Option<&'static str> {
         let called = |op: &Op| match op {
             Op::AsyncStore(op) => Some(if op.update.is_some() { "a red.async" } else { "an st.async" }),
+            Op::TryCancel { .. } => Some("launch control"),
             _ => None,
         };
         self.kernel.code.iter().filter(|inst| inst.site == site).find_map(|inst| called(&inst.op))
