@@ -9,7 +9,7 @@ use super::cluster::Cluster;
 use super::drafts::Draft;
 use super::memory::Runs;
 use super::state::{ActorKind, Race};
-use super::tensor_maps::MAP_BYTES;
+use super::tensor_maps::{MAP_BYTES, MapPlace};
 use super::warp::Queue;
 use crate::order::{ActorId, Stamp};
 use rustc_hash::FxHashMap;
@@ -19,12 +19,20 @@ const RULE: &str = "A copy reads its tensor map as the first part of what it doe
                     done, the map stays as it is (PTX ISA, asynchronous copy operations, cp.async.bulk.wait_group).";
 
 /// The maps that a warp's copies read: loads, and stores.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct MapReads {
     loads: Queue,
     stores: Queue,
-    /// For each lane the groups that it has committed since: their numbers, and how many loads and stores there were then.
-    committed: FxHashMap<usize, VecDeque<(u32, [u32; 2])>>,
+    /// For each lane the groups that it has committed since.
+    committed: FxHashMap<usize, VecDeque<Committed>>,
+}
+
+/// A group that a lane has committed: its number, and how many loads and stores there were then.
+#[derive(Clone, Copy, Debug)]
+struct Committed {
+    group: u32,
+    loads: u32,
+    stores: u32,
 }
 
 impl Cluster<'_> {
@@ -33,16 +41,16 @@ impl Cluster<'_> {
         &mut self,
         w: usize,
         time: u64,
-        (buffer, offset): (usize, u64),
+        (buffer, offset): MapPlace,
         load: bool,
         site: u32,
     ) -> (ActorId, u32) {
-        if !self.map_reads.contains_key(&w) {
+        let fresh = (!self.map_reads.contains_key(&w)).then(|| {
             let [loads, stores] =
                 [true, false].map(|loads| Queue::of(self.actor(ActorKind::MapReads { warp: w as u32, loads })));
-            self.map_reads.insert(w, MapReads { loads, stores, committed: FxHashMap::default() });
-        }
-        let Some(reads) = self.map_reads.get_mut(&w) else { unreachable!("it was made") };
+            MapReads { loads, stores, ..MapReads::default() }
+        });
+        let reads = self.map_reads.entry(w).or_insert_with(|| fresh.unwrap_or_default());
         let queue = if load { &mut reads.loads } else { &mut reads.stores };
         queue.epoch += 1;
         let (actor, epoch) = (queue.actor, queue.epoch);
@@ -64,8 +72,8 @@ impl Cluster<'_> {
         }
         let group = self.bulk_groups(w, lane).next;
         if let Some(reads) = self.map_reads.get_mut(&w) {
-            let now = [reads.loads.epoch, reads.stores.epoch];
-            reads.committed.entry(lane).or_default().push_back((group, now));
+            let now = Committed { group, loads: reads.loads.epoch, stores: reads.stores.epoch };
+            reads.committed.entry(lane).or_default().push_back(now);
         }
     }
 
@@ -73,10 +81,10 @@ impl Cluster<'_> {
     pub fn pass_map_reads(&mut self, w: usize, lane: usize, last: u32) {
         let Some(reads) = self.map_reads.get_mut(&w) else { return };
         let Some(committed) = reads.committed.get_mut(&lane) else { return };
-        let waited = committed.partition_point(|&(group, _)| group <= last);
-        if let Some((_, [loads, stores])) = committed.drain(..waited).next_back() {
-            self.warps[w].views.hb.raise(reads.loads.actor, loads);
-            self.warps[w].views.hb.raise(reads.stores.actor, stores);
+        let waited = committed.partition_point(|committed| committed.group <= last);
+        if let Some(known) = committed.drain(..waited).next_back() {
+            self.warps[w].views.hb.raise(reads.loads.actor, known.loads);
+            self.warps[w].views.hb.raise(reads.stores.actor, known.stores);
         }
     }
 

@@ -19,6 +19,8 @@ use rustc_hash::FxHashMap;
 
 /// Bytes of a tensor map, and what its address is a multiple of.
 pub const MAP_BYTES: usize = 128;
+/// Buffer and offset of one in global memory.
+pub type MapPlace = (usize, u64);
 /// Those that a copy looks at: an H100 loads the same box whatever the others hold (docs/sources.md), and CuTe DSL copies no more of a map.
 pub const USED_BYTES: usize = 64;
 const ALIGN: u64 = 64;

@@ -10,7 +10,7 @@ use super::names::counted;
 use super::outbox::Item;
 use super::state::{At, Slot};
 use super::step::PARAM_WINDOW;
-use super::tensor_maps::{MAP_BYTES, USED_BYTES};
+use super::tensor_maps::{MAP_BYTES, MapPlace, USED_BYTES};
 use crate::diagnostic::Severity;
 use crate::program::RESERVED_SHARED;
 use crate::program::op::{Address, Op, Reg, TmaKind, TmaOp};
@@ -38,8 +38,8 @@ pub struct GlobalSide {
     pub coordinates: SmallVec<[i32; 5]>,
     pub extents: SmallVec<[u32; 5]>,
     pub origin: Option<Origin>,
-    /// Buffer and offset of a tensor map in global memory, which the copy reads as well.
-    pub map: Option<(usize, u64)>,
+    /// Where a tensor map in global memory lies, which the copy reads as well.
+    pub map: Option<MapPlace>,
 }
 
 impl Cluster<'_> {
@@ -181,7 +181,7 @@ impl Cluster<'_> {
     }
 
     /// The tensor map that an operand points to: a parameter, or 128 bytes of global memory, and then where they lie.
-    fn tensor_map(&mut self, at: At, lane: usize, op: &TmaOp) -> Result<(Arc<TensorMap>, Option<(usize, u64)>), Stop> {
+    fn tensor_map(&mut self, at: At, lane: usize, op: &TmaOp) -> Result<(Arc<TensorMap>, Option<MapPlace>), Stop> {
         let base = self.warps[at.w].registers.lane(op.map.base, lane) as u64;
         let address = base.wrapping_add(op.map.offset as u64);
         let param = if op.map.base == Reg::Sink || address >> 32 == 0 {
