@@ -112,8 +112,12 @@ pub struct Cluster<'a> {
     pub barriers: Vec<Mbarrier>,
     /// Counts what warps and engines do that others, or they themselves later, could see.
     pub changes: u64,
+    /// Counts windows in which some cluster did what others could see.
+    pub far_changes: u64,
     /// All that could go on goes round in loops that find the same each time.
     pub nobody_acts: bool,
+    /// The same where some of it looks at global memory: what `changes` and `far_changes` were.
+    pub round_since: Option<(u64, u64)>,
     /// Index into `barriers` by rank of the CTA and offset.
     pub barrier_at: FxHashMap<(usize, u32), u32>,
     /// The first and the end of all places in shared memory where there was an mbarrier.

@@ -66,6 +66,8 @@ impl<'a> Cluster<'a> {
             barriers: Vec::new(),
             changes: 0,
             nobody_acts: false,
+            far_changes: 0,
+            round_since: None,
             barrier_at: FxHashMap::default(),
             barrier_span: (u32::MAX, 0),
             mmas: Default::default(),
