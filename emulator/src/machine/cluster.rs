@@ -347,6 +347,7 @@ impl<'a> Cluster<'a> {
                 self.race_keys.insert(key, self.races.len());
                 self.raced.iter_mut().for_each(|raced| raced.push(self.races.len()));
                 let unheeded = self.unheeded_by(&race);
+                let group_wait = self.group_wait(first);
                 let first_passed = self.passed_for_second(&race);
                 let passed = match race.by.and_then(|w| self.warps.get(w)).or(issuer) {
                     Some(warp) if race.passed.is_empty() => warp.passed.clone(),
@@ -355,7 +356,7 @@ impl<'a> Cluster<'a> {
                 let not_fenced = race.conflict.reason == Reason::NotFenced && narrow_fence.is_none();
                 let reader = self.issuer(race.second).filter(|_| not_fenced);
                 let misplaced = reader.and_then(|reader| self.misplaced_fence(first, reader));
-                self.races.push(Race { passed, first_passed, unheeded, misplaced, ..race });
+                self.races.push(Race { passed, first_passed, unheeded, group_wait, misplaced, ..race });
             }
         }
     }

@@ -245,6 +245,7 @@ impl<'a> Cluster<'a> {
                 loads: Queue::default(),
                 copies: Queue::default(),
                 copies_open: Default::default(),
+                copies_waited: None,
                 stores: Queue::default(),
                 wgmma: Default::default(),
                 open_loads: Vec::new(),
