@@ -75,6 +75,8 @@ mod untried_exchange;
 mod untried_kernels;
 #[path = "bugs/untried_maps.rs"]
 mod untried_maps;
+#[path = "bugs/waited.rs"]
+mod waited;
 #[path = "bugs/words.rs"]
 mod words;
 

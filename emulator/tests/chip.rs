@@ -192,9 +192,42 @@ fn a_flag_that_never_comes() {
         let place = &report.findings[0].labels[0].place;
         assert!(place.text.starts_with("ld.acquire"), "{place:?}");
     }
-    let options = Options { max_instructions: 10_000, ..Default::default() };
+    let options = Options { max_instructions: 5_000, ..Default::default() };
     let report = emulator::run(&program, &grid_barrier(41), &options);
     assert_eq!(report.findings[0].code, "instruction-budget");
+}
+
+/// Where all go round, and find the same each time, that is known after a few rounds: long before the budget ends.
+#[test]
+fn a_flag_that_nobody_can_raise() {
+    for (load, budget) in [("ld.acquire.gpu", 20_000), ("ld", 400_000)] {
+        let program =
+            emulator::load(&GRID_BARRIER.replace("ld.acquire.gpu", load)).unwrap_or_else(|e| panic!("{e:#?}"));
+        let options = Options { max_instructions: budget, ..Default::default() };
+        let report = emulator::run(&program, &grid_barrier(41), &options);
+        let hang = report.findings.iter().find(|d| d.code == "hang");
+        assert!(hang.is_some(), "{load}: {:#?}", report.findings);
+    }
+}
+
+/// Who asks goes round for long, and finds the same each time; another cluster computes, or waits by itself, and raises the flag then.
+#[test]
+fn a_flag_that_comes_late() {
+    let late = [
+        "mov.u32 %r1, 0;\nCOUNT:\nadd.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, 30000;\n@%p1 bra COUNT;",
+        "mov.u32 %r1, 0;\nCOUNT:\nadd.u32 %r1, %r1, 1;\nld.relaxed.gpu.global.u32 %r2, [%a+64];\nsetp.lt.u32 %p1, %r1, 300;\n@%p1 bra COUNT;",
+        "nanosleep.u32 300000;",
+        "mbarrier.init.shared::cta.b64 [bar], 1;\nmbarrier.try_wait.parity.shared::cta.b64 %p1, [bar], 0;\n@!%p1 add.u32 %r1, %r1, 0;",
+    ];
+    for late in late {
+        let body = format!(
+            "setp.eq.u32 %p0, %cta, 0;\n@!%p0 bra ASK;\nmov.u32 %r1, 0;\n{late}\nst.release.gpu.global.u32 [%a], 1;\nbra END;\n\
+             ASK:\nld.acquire.gpu.global.u32 %r3, [%a];\nsetp.eq.u32 %p2, %r3, 0;\n@%p2 bra ASK;"
+        );
+        let program = emulator::load(&kernel(&body)).unwrap_or_else(|e| panic!("{e:#?}"));
+        let report = emulator::run(&program, &with_zeros(4, 1), &Options::default());
+        assert!(report.completed && report.findings.is_empty(), "{late}: {:#?}", report.findings);
+    }
 }
 
 /// A kernel of this body. `%a` and `%out` point to the first and the second buffer, `%tid` is a thread's number, `%cta` its CTA's.

@@ -2,6 +2,7 @@
 
 use super::cluster::{Cluster, Stop};
 use super::copied::CHUNK;
+use super::explain_groups::GroupWait;
 use super::mbarrier_ops::Arrival;
 use super::memory::Runs;
 use super::names::counted;
@@ -147,6 +148,13 @@ impl Cluster<'_> {
     /// `cp.async.wait_group`: all but so many groups are complete; `None`: everything is, committed or not.
     pub fn async_wait(&mut self, at: At, pending: Option<u32>) {
         let warp = &mut self.warps[at.w];
+        warp.copies_waited = pending.map(|pending| GroupWait {
+            site: at.site,
+            pending,
+            next: warp.copies.epoch + 1,
+            open: false,
+            read: false,
+        });
         let last = match pending {
             None => warp.copies.epoch + 1,
             Some(n) => {

@@ -291,6 +291,7 @@ impl<'a> Cluster<'a> {
             }
             return Ok(());
         }
+        self.warps[w].rounds.look_far(op.d.is_some());
         if op.d.is_some() {
             job.request = Some(self.wait_for_chip(w, f));
         } else if job.lanes.iter().any(|lane| matches!(lane.target, Target::Shared(..))) {

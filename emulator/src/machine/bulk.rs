@@ -1,6 +1,7 @@
 //! Bulk groups: how a thread waits for the stores that it gave to the TMA engine.
 
 use super::cluster::{Cluster, Stop};
+use super::explain_groups::GroupWait;
 use super::registers::lanes;
 use super::state::{ActorKind, At};
 use super::warp::{Queue, State};
@@ -19,6 +20,7 @@ pub struct BulkGroups {
     pub writes: Queue,
     /// The last group whose reads have been waited for.
     read_waited: u32,
+    pub waited: Option<GroupWait>,
 }
 
 impl BulkGroups {
@@ -54,6 +56,11 @@ impl Cluster<'_> {
         let At { w, f, mask, site } = at;
         if lanes(mask).all(|lane| !self.warps[w].bulk.contains_key(&lane)) {
             self.findings.bulk_waits_for_none.insert((w, site));
+        }
+        for lane in lanes(mask) {
+            let Some(groups) = self.warps[w].bulk.get_mut(&lane) else { continue };
+            let (next, open) = (groups.next, !groups.open.is_empty());
+            groups.waited = Some(GroupWait { site, pending, next, open, read });
         }
         if self.bulk_satisfied(w, mask, pending, read) {
             self.bulk_pass(w, mask, pending, read);

@@ -213,7 +213,7 @@ impl<'a> Chip<'a> {
                 _ => (self.longest, 2),
             };
             self.window = (growth * window).min(longest);
-            if self.stuck(answered) || self.running.iter().any(|r| r.progress == Progress::Stopped) {
+            if self.stuck(answered, end) || self.running.iter().any(|r| r.progress == Progress::Stopped) {
                 completed = false;
                 break;
             }
@@ -254,7 +254,8 @@ impl<'a> Chip<'a> {
     fn settle(&mut self, window: u64, end: u64) -> bool {
         let mut items = Vec::new();
         let nothing: Arc<Global> = Arc::default();
-        let (mut moved, mut missed, mut movers, mut active, mut tensor_cores) = (0, 0, 0, false, 0);
+        let (mut moved, mut missed, mut movers, mut tensor_cores) = (0, 0, 0, 0);
+        let (mut acted, mut computes) = (false, false);
         let written = self.running.iter_mut().fold(0, |all, running| all | running.cluster.outbox.written());
         for running in &mut self.running {
             let index = running.index;
@@ -266,9 +267,11 @@ impl<'a> Chip<'a> {
             moved += std::mem::take(&mut cluster.moved);
             missed += std::mem::take(&mut cluster.missed);
             tensor_cores += cluster.ctas.iter().map(|cta| cta.busy.tensor_core).sum::<u64>();
-            active |= std::mem::take(&mut cluster.active) || cluster.computes();
+            acted |= std::mem::take(&mut cluster.active);
+            computes = computes || cluster.computes();
         }
-        self.idle = if active { 0 } else { self.idle + window };
+        self.idle = if acted || computes { 0 } else { self.idle + window };
+        self.running.iter_mut().filter(|_| acted).for_each(|running| running.cluster.far_changes += 1);
         // Lines that several clusters missed came once.
         let cache = &mut Arc::make_mut(&mut self.global).cache;
         let came = LINE * self.running.iter_mut().map(|running| running.cluster.lines.enter(cache)).sum::<u64>();
@@ -470,9 +473,9 @@ impl<'a> Chip<'a> {
     }
 
     /// Nothing can go on any more, or nothing but asking again has happened for long.
-    fn stuck(&mut self, answered: bool) -> bool {
+    fn stuck(&mut self, answered: bool, end: u64) -> bool {
         let waits = |r: &Running| r.progress == Progress::Waits;
-        let quiet = self.idle > IDLE;
+        let quiet = self.idle > IDLE || self.all_go_round(end);
         if self.running.is_empty() || !(quiet || !answered && self.running.iter().all(waits)) {
             return false;
         }

@@ -114,8 +114,12 @@ pub struct Cluster<'a> {
     pub barriers: Vec<Mbarrier>,
     /// Counts what warps and engines do that others, or they themselves later, could see.
     pub changes: u64,
+    /// Counts windows in which some cluster did what others could see.
+    pub far_changes: u64,
     /// All that could go on goes round in loops that find the same each time.
     pub nobody_acts: bool,
+    /// The same where some of it looks at global memory: what `changes` and `far_changes` were.
+    pub round_since: Option<(u64, u64)>,
     /// Index into `barriers` by rank of the CTA and offset.
     pub barrier_at: FxHashMap<(usize, u32), u32>,
     /// The first and the end of all places in shared memory where there was an mbarrier.
@@ -345,6 +349,7 @@ impl<'a> Cluster<'a> {
                 self.race_keys.insert(key, self.races.len());
                 self.raced.iter_mut().for_each(|raced| raced.push(self.races.len()));
                 let unheeded = self.unheeded_by(&race);
+                let group_wait = self.group_wait(first);
                 let first_passed = self.passed_for_second(&race);
                 let passed = match race.by.and_then(|w| self.warps.get(w)).or(issuer) {
                     Some(warp) if race.passed.is_empty() => warp.passed.clone(),
@@ -353,7 +358,7 @@ impl<'a> Cluster<'a> {
                 let not_fenced = race.conflict.reason == Reason::NotFenced && narrow_fence.is_none();
                 let reader = self.issuer(race.second).filter(|_| not_fenced);
                 let misplaced = reader.and_then(|reader| self.misplaced_fence(first, reader));
-                self.races.push(Race { passed, first_passed, unheeded, misplaced, ..race });
+                self.races.push(Race { passed, first_passed, unheeded, group_wait, misplaced, ..race });
             }
         }
     }

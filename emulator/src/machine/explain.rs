@@ -120,7 +120,7 @@ impl Cluster<'_> {
             _ if race.conflict.reason == Reason::TooNarrow => self.explain_scope(race),
             _ if race.conflict.reason == Reason::NotAcquired => self.explain_relaxed(race),
             RaceMemory::Shared(_) => self.explain_shared(race),
-            RaceMemory::Tensor(_) => self.explain_tensor(race),
+            RaceMemory::Tensor(_) => self.with_an_unheeded_wait(race, self.explain_tensor(race)),
             RaceMemory::Global(buffer) => self.explain_global(race, buffer),
         };
         self.of_an_unread_wait(race, draft)

@@ -9,7 +9,7 @@ use super::tma::Copy;
 use super::warp::Passed;
 use crate::diagnostic::Label;
 use crate::order::Stamp;
-use crate::program::op::{FenceWays, Op, Space, TmaKind};
+use crate::program::op::{Op, TmaKind};
 
 /// What would put two accesses in order.
 pub struct Cure {
@@ -119,6 +119,7 @@ impl Cluster<'_> {
             {
                 self.cure_of_an_arrival_straight_before(first, second, false)
             }
+            (BulkReads { .. } | BulkWrites { .. }, _) if self.cure_of_a_group_wait(race).is_some() => self.cure_of_a_group_wait(race),
             (BulkReads { warp }, _) => Some(Cure {
                 labels: self.waits_of_others(warp as usize),
                 ..Cure::new(
@@ -139,7 +140,8 @@ impl Cluster<'_> {
                 ),
             ),
             (AsyncCopies(warp), kind) => {
-                let told = self.cure_of_a_group_left(warp, first).or_else(|| self.cure_of_a_plain_arrival(race, warp));
+                let told = self.cure_of_a_group_wait(race).or_else(|| self.cure_of_a_group_left(warp, first));
+                let told = told.or_else(|| self.cure_of_a_plain_arrival(race, warp));
                 if told.is_some() {
                     return told;
                 }
@@ -265,6 +267,13 @@ impl Cluster<'_> {
             format!("{} waits here for its own copies, and has issued none: this waits for nothing", self.warp_name(w))
         };
         others.take(1).map(|&(w, site)| self.label(site, text(w))).collect()
+    }
+
+    /// Whether the thread of a bulk store waits for its writes somewhere behind it.
+    pub fn is_waited_for(&self, site: u32) -> bool {
+        let waits = |op: &Op| matches!(op, Op::BulkWait { pending: 0, read: false });
+        let mut code = self.kernel.code.iter();
+        self.is_bulk_store(site) && code.any(|inst| waits(&inst.op) && self.comes_behind(inst.site, site))
     }
 
     fn is_bulk_store(&self, site: u32) -> bool {
@@ -424,51 +433,5 @@ impl Cluster<'_> {
             ),
             labels,
         })
-    }
-
-    /// Threads of different CTAs that speak through a flag: the accesses of the kernel that look like it, and order nothing.
-    pub fn relaxed_flags(&self, first: Stamp, second: Stamp, shared: bool) -> Vec<Label> {
-        let there = |space| match space {
-            Space::Generic => true,
-            Space::Shared | Space::SharedCluster => shared,
-            _ => !shared,
-        };
-        let relaxed = |op: &Op| match op {
-            Op::Load(load) if there(load.space) => load.sync.is_some_and(|s| !s.acquire).then_some("acquire"),
-            Op::Store(store) if there(store.space) => store.sync.is_some_and(|s| !s.release).then_some("release"),
-            Op::Atomic(atomic) if there(atomic.space) => match (atomic.sync.release, atomic.sync.acquire) {
-                (false, false) => Some("acq_rel"),
-                (false, true) => Some("release"),
-                // One without a result learns nothing.
-                (true, false) if atomic.d.is_some() => Some("acquire"),
-                _ => None,
-            },
-            _ => None,
-        };
-        // What accesses the data is no flag, nor is another access of the same form.
-        let opcode = |site| {
-            let text = self.place(site).text;
-            text.split_whitespace().find(|word| !word.starts_with('@')).map(String::from)
-        };
-        let data = [first, second].map(|access| opcode(access.site));
-        let sites = |wanted: &'static str| {
-            let code = self.kernel.code.iter();
-            let fits =
-                code.filter(move |i| relaxed(&i.op).is_some_and(|w| w == wanted || w == "acq_rel")).map(|i| i.site);
-            fits.filter(|&site| !data.contains(&opcode(site))).collect::<Vec<u32>>()
-        };
-        // With a fence beside it, a relaxed access orders others.
-        let fence = |way: FenceWays, between: std::ops::Range<u32>| {
-            let fences = |op: &Op| matches!(op, Op::Fence { ways, .. } if [way, FenceWays::Both].contains(ways));
-            self.kernel.code.iter().any(|inst| between.contains(&inst.site) && fences(&inst.op))
-        };
-        let set = sites("release").into_iter().find(|&site| site > first.site);
-        let set = set.filter(|&site| !fence(FenceWays::Release, first.site..site));
-        let seen = sites("acquire").into_iter().rfind(|&site| site < second.site);
-        let seen = seen.filter(|&site| !fence(FenceWays::Acquire, site..second.site));
-        let text = |order| format!("without .{order}, this orders none of the accesses around it");
-        let mut labels: Vec<Label> = set.iter().map(|&site| self.label(site, text("release"))).collect();
-        labels.extend(seen.filter(|s| Some(*s) != set).map(|site| self.label(site, text("acquire"))));
-        labels
     }
 }

@@ -2,9 +2,10 @@
 
 use super::cluster::Cluster;
 use super::explain_copy::Cure;
+use crate::diagnostic::Label;
 use crate::order::Stamp;
 use crate::program::facts::{Way, ways_lead};
-use crate::program::op::{Op, Space};
+use crate::program::op::{FenceWays, Op, Space};
 
 const RULE: &str = "A release tells of what its own thread has done, and of what that has learnt by synchronisation; an acquire tells its own thread. For the other \
                     threads of the CTAs it takes a CTA barrier: in front of the release, and behind the acquire (PTX ISA 8.8, 8.9.5, 9.7.13.1).";
@@ -83,5 +84,69 @@ impl Cluster<'_> {
                 "Put a CTA barrier (bar.sync) behind what hears of other CTAs, in front of the accesses of all warps that rely on it.",
             )
         })
+    }
+
+    /// Threads of different CTAs that speak through a flag: the accesses of the kernel that look like it, and order nothing.
+    pub fn relaxed_flags(&self, first: Stamp, second: Stamp, shared: bool) -> Vec<Label> {
+        let there = |space| match space {
+            Space::Generic => true,
+            Space::Shared | Space::SharedCluster => shared,
+            _ => !shared,
+        };
+        let relaxed = |op: &Op| match op {
+            Op::Load(load) if there(load.space) => load.sync.is_some_and(|s| !s.acquire).then_some("acquire"),
+            Op::Store(store) if there(store.space) => store.sync.is_some_and(|s| !s.release).then_some("release"),
+            Op::Atomic(atomic) if there(atomic.space) => match (atomic.sync.release, atomic.sync.acquire) {
+                (false, false) => Some("acq_rel"),
+                (false, true) => Some("release"),
+                // One without a result learns nothing.
+                (true, false) if atomic.d.is_some() => Some("acquire"),
+                _ => None,
+            },
+            _ => None,
+        };
+        // What accesses the data is no flag, nor is another access of the same form.
+        let opcode = |site| {
+            let text = self.place(site).text;
+            text.split_whitespace().find(|word| !word.starts_with('@')).map(String::from)
+        };
+        let data = [first, second].map(|access| opcode(access.site));
+        let sites = |wanted: &'static str| {
+            let code = self.kernel.code.iter();
+            let fits =
+                code.filter(move |i| relaxed(&i.op).is_some_and(|w| w == wanted || w == "acq_rel")).map(|i| i.site);
+            fits.filter(|&site| !data.contains(&opcode(site))).collect::<Vec<u32>>()
+        };
+        // With a fence beside it, a relaxed access orders others.
+        let fence = |way: FenceWays, between: std::ops::Range<u32>| {
+            let fences = |op: &Op| matches!(op, Op::Fence { ways, .. } if [way, FenceWays::Both].contains(ways));
+            self.kernel.code.iter().any(|inst| between.contains(&inst.site) && fences(&inst.op))
+        };
+        let behind = |site: u32| site > first.site && self.comes_behind(site, first.site);
+        let in_front = |site: u32| site < second.site && self.comes_behind(second.site, site);
+        let set = sites("release").into_iter().find(|&site| behind(site));
+        let set = set.filter(|&site| !fence(FenceWays::Release, first.site..site));
+        let seen = sites("acquire").into_iter().rfind(|&site| in_front(site));
+        let seen = seen.filter(|&site| !fence(FenceWays::Acquire, site..second.site));
+        // Where one end of a flag is as it should be, what lacks at the other one is told, and of other atomic operations nothing.
+        let proper = |does: fn(&Op) -> Option<bool>, lies: &dyn Fn(u32) -> bool| {
+            self.kernel.code.iter().any(|inst| does(&inst.op) == Some(true) && lies(inst.site))
+        };
+        let (set, seen) = match (set, seen) {
+            (Some(one), Some(other)) if one != other && !shared => {
+                match (proper(tells, &behind), proper(hears, &in_front)) {
+                    (true, false) => (None, seen),
+                    (false, true) => (set, None),
+                    _ => (set, seen),
+                }
+            }
+            both => both,
+        };
+        let text = |order| format!("without {order}, this orders none of the accesses around it");
+        if set.is_some() && set == seen {
+            return set.into_iter().map(|site| self.label(site, text(".release and .acquire (.acq_rel)"))).collect();
+        }
+        let set = set.map(|site| self.label(site, text(".release")));
+        set.into_iter().chain(seen.map(|site| self.label(site, text(".acquire")))).collect()
     }
 }

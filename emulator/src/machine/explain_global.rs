@@ -86,7 +86,9 @@ impl Cluster<'_> {
             };
         }
         let verb = |writes| if writes { "writes" } else { "reads" };
-        let flags = self.relaxed_flags(first, second, false);
+        // Who reads too early wants what the other one writes behind that.
+        let (writer, reader) = if race.conflict.first_writes { (first, second) } else { (second, first) };
+        let flags = self.relaxed_flags(writer, reader, false);
         let both_write = race.conflict.first_writes && race.conflict.second_writes;
         let ctas = self.ctas_of(first, second).filter(|_| both_write);
         // Nothing but a lock can order what several CTAs store to one place so that all of it is there.
@@ -101,16 +103,14 @@ impl Cluster<'_> {
                     help: "Set the flag with st.release.gpu (or red.release.gpu) after the data, and read it with ld.acquire.gpu before the \
                            data; or put a fence.acq_rel.gpu before the one and after the other."
                         .into(),
-                    labels: flags,
+                    labels: flags.clone(),
                 });
             }
-            self.cure_of_narrow_flags(first, second, false).or_else(|| match race.conflict.first_writes {
-                true => self.cure_of_a_lonely_flag(first, second),
-                // What is read too early is written behind that.
-                false => self.cure_of_a_lonely_flag(second, first),
-            })
+            self.cure_of_narrow_flags(first, second, false).or_else(|| self.cure_of_a_lonely_flag(writer, reader))
         };
         let cure = self.cure_of_scope(race).or_else(|| self.cure_of_strength(race));
+        // Of a store that is waited for, the flag behind it says more than the copy.
+        let cure = cure.or_else(|| if self.is_waited_for(writer.site) && !flags.is_empty() { ordered() } else { None });
         let cure = cure.or_else(|| self.cure_of_copy(race, true).filter(|_| !by_several));
         let cure = cure.or_else(|| if by_several { None } else { ordered() }).unwrap_or_else(|| {
             let help = match ctas {

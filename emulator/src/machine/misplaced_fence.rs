@@ -80,7 +80,8 @@ impl Cluster<'_> {
         self.leads_past_none(from, to, |op| matches!(op, Op::BarrierWait { .. }))
     }
 
-    fn leads_past_none(&self, from: u32, to: u32, ends: impl Fn(&Op) -> bool) -> bool {
+    /// Whether a way leads from one statement to another past none of these.
+    pub fn leads_past_none(&self, from: u32, to: u32, ends: impl Fn(&Op) -> bool) -> bool {
         let code = &self.kernel.code;
         let mut begins = (0..code.len()).filter(|&at| code[at].site == from);
         begins.any(|at| {

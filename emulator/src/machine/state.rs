@@ -273,6 +273,8 @@ pub struct Race {
     pub relaxed_arrival: Option<u32>,
     /// Waits that had said no by then, and behind which the warps of the first and of the second went on.
     pub unheeded: Vec<super::unheeded::Unheeded>,
+    /// The latest wait for groups of who issued the first, if that is a copy in a group.
+    pub group_wait: Option<super::explain_groups::GroupWait>,
     /// A proxy fence between the two that does not cover the first: its place in the list of the first's warp.
     pub narrow_fence: Option<usize>,
     /// A proxy fence that stands where it does not cover the first.
@@ -300,6 +302,7 @@ impl Race {
             unwaited: false,
             relaxed_arrival: None,
             unheeded: vec![],
+            group_wait: None,
             narrow_fence: None,
             misplaced: None,
             count: 1,

@@ -24,6 +24,10 @@ pub struct Unheeded {
     pub unread: bool,
     /// The warp's epoch then.
     pub epoch: u32,
+    /// The warp had got past this mbarrier never before, and past no mbarrier at all: it cannot ask ahead, for another phase than that of what it
+    /// touches next.
+    pub anew: bool,
+    pub at_first: bool,
 }
 
 /// What to do about a wait that is not repeated.
@@ -36,20 +40,37 @@ pub fn repeat(name: &str) -> String {
 impl Cluster<'_> {
     /// A wait says no to a warp that goes on. `unread`: nothing reads what it says.
     pub fn goes_on_unheeding(&mut self, warp: usize, barrier: u32, site: u32, unread: bool) {
-        let Warp { epoch, unheeded, .. } = &mut self.warps[warp];
+        let Warp { epoch, unheeded, passed, .. } = &mut self.warps[warp];
         unheeded.retain(|known| known.barrier != barrier);
-        unheeded.push(Unheeded { warp, barrier, site, unread, epoch: *epoch });
+        let (anew, at_first) = (passed.iter().all(|passed| passed.barrier != barrier), passed.is_empty());
+        unheeded.push(Unheeded { warp, barrier, site, unread, epoch: *epoch, anew, at_first });
+        // What it touches next is told apart from what it did before.
+        self.warps[warp].advance();
     }
 
     /// What is missing between two accesses, if the warp of the second went on behind a wait that had said no, and that tells of the first: it
     /// is the mbarrier of the copy, or one at which the first one's warp arrives.
     pub fn cure_of_unheeded(&self, race: &Race) -> Option<Cure> {
-        let unheeded = self.unheeded_before(race)?;
+        let unheeded = self.unheeded_before(race).or_else(|| self.unheeded_before_the_first(race))?;
         let (who, name) = (self.warp_name(unheeded.warp), self.barrier_name(unheeded.barrier));
         let text = format!(
             "this says to {who} that the phase of {name} is not complete, and it goes on: the wait is not repeated"
         );
         Some(Cure { labels: vec![self.label(unheeded.site, text)], ..Cure::new(RULE, repeat(&name)) })
+    }
+
+    /// A race of tensor memory, with the wait that said no to the warp of the second access, if that can have asked for nothing else.
+    pub fn with_an_unheeded_wait(&self, race: &Race, mut draft: Draft) -> Draft {
+        let alone = draft.severity > Severity::Note && race.conflict.reason == Reason::Unordered;
+        let asked = self.unheeded_before(race).is_some_and(|wait| wait.anew);
+        if alone
+            && asked
+            && let Some(cure) = self.cure_of_unheeded(race)
+        {
+            draft.labels.extend(cure.labels);
+            (draft.rule, draft.help) = (cure.rule, cure.help);
+        }
+        draft
     }
 
     /// What is told of a race of which one access lies behind a wait that tells of the other, and nothing reads the answer of it: the wait, however
@@ -117,6 +138,23 @@ impl Cluster<'_> {
     fn unheeded_before(&self, race: &Race) -> Option<Unheeded> {
         let mut latest = race.unheeded.iter().rev();
         latest.find(|wait| self.tells_of(wait.barrier, race.conflict.first, wait.warp)).copied()
+    }
+
+    /// The same of the first access, where that comes too early for what the second brings.
+    fn unheeded_before_the_first(&self, race: &Race) -> Option<Unheeded> {
+        let (first, second) = (race.conflict.first, race.second);
+        let Some(ActorKind::Warp(w)) = self.kind(first) else { return None };
+        let sure = |wait: &Unheeded| match self.barriers[wait.barrier as usize].actor == second.actor {
+            true => wait.anew,
+            false => wait.at_first,
+        };
+        let before = |wait: &&Unheeded| {
+            wait.warp == w as usize
+                && wait.epoch < first.epoch
+                && sure(wait)
+                && self.tells_of(wait.barrier, second, wait.warp)
+        };
+        race.unheeded.iter().rev().find(before).copied()
     }
 
     /// The waits that said no to the warps of a race's accesses, those of the second's last.

@@ -165,6 +165,7 @@ pub struct Warp {
     pub copies: Queue,
     /// Epochs of them that an arrival closed, and no `cp.async.commit_group`: they belong to the group behind them.
     pub copies_open: SmallVec<[u32; 4]>,
+    pub copies_waited: Option<super::explain_groups::GroupWait>,
     pub stores: Queue,
     /// Its side of its warpgroup's MMAs.
     pub wgmma: super::wgmma::Own,
