@@ -35,6 +35,8 @@ mod lines;
 mod missed;
 #[path = "bugs/newcomers.rs"]
 mod newcomers;
+#[path = "bugs/offsets.rs"]
+mod offsets;
 #[path = "bugs/own.rs"]
 mod own;
 #[path = "bugs/places.rs"]

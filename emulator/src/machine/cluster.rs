@@ -125,6 +125,7 @@ pub struct Cluster<'a> {
     pub tensor_copies: Places<super::tensor_copy::PendingTensorCopy>,
     pub products: super::loaded::Products,
     pub depths: super::depths::Depths,
+    pub offsets: super::offsets::Offsets,
     /// What of tensors it loads, and what of products it reads.
     pub inputs: super::inputs::Inputs,
     pub drained: super::drained::Drained,

@@ -74,6 +74,7 @@ impl<'a> Cluster<'a> {
             tensor_copies: Default::default(),
             products: Default::default(),
             depths: Default::default(),
+            offsets: Default::default(),
             inputs: Default::default(),
             drained: Default::default(),
             supplies: Default::default(),

@@ -113,6 +113,7 @@ mod mma_touches;
 mod mma_work;
 mod names;
 mod narrow;
+mod offsets;
 mod on_the_way;
 mod operand;
 mod ordering;
