@@ -31,6 +31,8 @@ mod hunted_rounds;
 mod judged;
 #[path = "bugs/lines.rs"]
 mod lines;
+#[path = "bugs/made_maps.rs"]
+mod made_maps;
 #[path = "bugs/missed.rs"]
 mod missed;
 #[path = "bugs/newcomers.rs"]

@@ -74,6 +74,7 @@ pub struct Cluster<'a> {
     pub acquired: super::tensor_maps::Acquired,
     /// By warp.
     pub map_reads: FxHashMap<usize, super::map_reads::MapReads>,
+    pub made_maps: super::made_maps::MadeMaps,
     pub findings: Findings,
     pub index: u32,
     /// It computes no values; `None`: it does.

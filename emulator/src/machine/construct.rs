@@ -40,6 +40,7 @@ impl<'a> Cluster<'a> {
             non_coherent: None,
             acquired: Default::default(),
             map_reads: Default::default(),
+            made_maps: Default::default(),
             findings: Findings::default(),
             index,
             blank: (!s.options.values.include(index)).then(|| Blank::new(kernel, s.dependences)),

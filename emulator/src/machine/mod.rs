@@ -98,6 +98,7 @@ mod kinds;
 mod launch_control;
 mod livelock;
 mod loaded;
+mod made_maps;
 mod map_reads;
 mod matrices;
 mod matrix_descriptor;

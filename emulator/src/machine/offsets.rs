@@ -2,8 +2,10 @@
 
 use super::boxes::{Laid, Which};
 use super::cluster::Cluster;
+use super::copied::CHUNK;
 use super::tensor::SharedDescriptor;
 use crate::diagnostic::{Diagnostic, Severity};
+use crate::order::GRANULE;
 use crate::tensor_map::TensorMap;
 
 const RULE: &str = "Of an MN-major operand with a swizzle, the leading offset leads along M or N, to what lies beside a row of the pattern, and the stride offset \
@@ -58,11 +60,14 @@ pub struct Astray {
     copy: u32,
 }
 
+/// What tells offsets from others: the MMA, the operand, leading and stride offset.
+type Key = (u32, Which, [u32; 2]);
+
 /// What is known of the offsets of a cluster's operands.
 #[derive(Debug, Default)]
 pub struct Offsets {
-    /// Which were looked at, and whether they are exchanged: of which MMA and operand, leading and stride offset.
-    seen: Vec<((u32, Which, [u32; 2]), bool)>,
+    /// Which were looked at, and whether they are exchanged.
+    seen: Vec<(Key, bool)>,
     astray: Vec<Astray>,
 }
 
@@ -72,7 +77,7 @@ const MOST: usize = 64;
 impl Laid {
     /// Rows of A or columns of B in a row of the swizzle's pattern.
     fn atom(&self) -> u32 {
-        self.row_bytes() * 8 >> self.d.elements.log_bits
+        self.row_bytes() / GRANULE as u32 * self.d.elements.of_chunk()
     }
 
     /// The offset that leads from one such row to what lies beside it, and the one to the next depths: their names, bits, and values.
@@ -115,11 +120,15 @@ impl Cluster<'_> {
         let d = laid.d;
         let begin = d.chunk(0, 0, true);
         let (here, pitch) = self.came_from(cta, &d, begin)?;
-        let from = |mn, k| Some(self.came_from(cta, &d, d.chunk(mn, k, true))?.0.wrapping_sub(here) as i64);
+        let buffer = |at: u64| Some(self.global.find(at, 1)?.0);
+        let from = |mn, k| {
+            let (there, _) = self.came_from(cta, &d, d.chunk(mn, k, true))?;
+            (buffer(there)? == buffer(here)?).then(|| there.wrapping_sub(here) as i64)
+        };
         let (beside, deeper) = (from(laid.atom(), 0)?, from(0, d.pattern())?);
         let (pitch, part) = (pitch as i64, i64::from(laid.row_bytes()));
         // Where the rows of a tensor are no longer than those of the tile, its parts may lie one behind the other.
-        if pitch <= part || beside % pitch != 0 {
+        if pitch <= part || beside == 0 || beside % pitch != 0 {
             return Some(false);
         }
         let exchanged = (beside, deeper) == (pitch * i64::from(d.pattern()), part);
@@ -155,10 +164,8 @@ impl Cluster<'_> {
         in_box.or_else(|| {
             let place = self.global.find(from, 1)?;
             let chunks = of.sources.iter().filter(|(_, source)| **source == place);
-            let at = chunks
-                .map(|(chunk, _)| chunk * super::copied::CHUNK as u32)
-                .filter(|&at| self.source(cta, at).is_some())
-                .min()?;
+            let at =
+                chunks.map(|(chunk, _)| chunk * CHUNK as u32).filter(|&at| self.source(cta, at).is_some()).min()?;
             Some((at, of.shared_shadow.writer(at.into())?.site))
         })
     }
