@@ -252,6 +252,14 @@ impl TensorMap {
         Ok(map)
     }
 
+    /// Bytes from its address to the end of its last element.
+    pub(crate) fn reach(&self) -> u64 {
+        let indices = self.dims.iter().skip(1).zip(&self.strides);
+        let last = indices.fold(0u64, |at, (size, stride)| at.saturating_add((size - 1).saturating_mul(*stride)));
+        let bits = self.dims.first().map_or(0, |size| size.saturating_mul(self.element.bits().into()));
+        last.saturating_add(bits / 8)
+    }
+
     /// The distance of the elements taken in a dimension.
     pub fn element_stride(&self, n: usize) -> u32 {
         self.element_strides.get(n).copied().unwrap_or(1)

@@ -31,10 +31,14 @@ mod hunted_rounds;
 mod judged;
 #[path = "bugs/lines.rs"]
 mod lines;
+#[path = "bugs/made_maps.rs"]
+mod made_maps;
 #[path = "bugs/missed.rs"]
 mod missed;
 #[path = "bugs/newcomers.rs"]
 mod newcomers;
+#[path = "bugs/offsets.rs"]
+mod offsets;
 #[path = "bugs/own.rs"]
 mod own;
 #[path = "bugs/places.rs"]

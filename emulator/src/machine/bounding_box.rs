@@ -111,7 +111,8 @@ impl Cluster<'_> {
                     let row = if rank > 1 { index.wrapping_mul(map.strides[0]) } else { 0 };
                     let first = address.wrapping_add(row).wrapping_add(low as u64 * u64::from(element.bits()) / 8);
                     let len = element.bytes_of((high - low) as u32);
-                    let runs = self.place_rows(site, first, len, count, pitch)?;
+                    let runs = self.place_rows(first, len, count, pitch);
+                    let runs = runs.map_err(|bad| self.leads_outside(site, map, bad, len))?;
                     rows.inside = Some((element.bytes_of((low - c0) as u32), runs));
                 }
                 match padded {
@@ -123,8 +124,8 @@ impl Cluster<'_> {
         Ok(list)
     }
 
-    /// Rows of a box in global memory, checked.
-    fn place_rows(&self, site: u32, first: u64, len: u32, count: u32, pitch: u64) -> Result<Runs, Stop> {
+    /// Rows of a box in global memory; `Err`: the first that does not lie there.
+    fn place_rows(&self, first: u64, len: u32, count: u32, pitch: u64) -> Result<Runs, u64> {
         let last = first.wrapping_add(u64::from(count - 1).wrapping_mul(pitch));
         let end = |at: u64| self.global.find(at, len.into());
         if let (Some((buffer, offset)), Some((same, _))) = (end(first), end(last))
@@ -134,17 +135,41 @@ impl Cluster<'_> {
             return Ok(Runs { buffer, first: offset, bytes: len, count, pitch });
         }
         let starts = (0..u64::from(count)).map(|n| first.wrapping_add(n.wrapping_mul(pitch)));
-        let bad = starts.into_iter().find(|&at| end(at).is_none()).unwrap_or(last);
-        Err(Some(Box::new(self.problem(
+        Err(starts.into_iter().find(|&at| end(at).is_none()).unwrap_or(last))
+    }
+
+    /// What is said of a map that leads to these bytes. A map may say more than there is, as long as no box
+    /// has it: those of Triton for ragged tensors have dimensions of 2^30.
+    fn leads_outside(&self, site: u32, map: &TensorMap, bad: u64, len: u32) -> Stop {
+        let mut diagnostic = self.problem(
             "out-of-bounds",
             site,
             format!(
                 "the tensor map leads to {len} bytes at {bad:#x}, outside of global memory: {}",
                 self.global.nearest(bad)
             ),
-            "A tensor map's address, sizes and strides stay within one allocation.",
+            "A copy accesses the bytes to which its tensor map's address, sizes and strides lead: these lie within one allocation. Only what lies \
+             outside of the map's sizes is filled, or left out (PTX ISA 5.5.3.1, bounding box).",
             "Check the arguments of cuTensorMapEncodeTiled.".into(),
-        ))))
+        );
+        let (reach, place) = (map.reach(), self.global.find(map.address, 1));
+        let rest = place
+            .map(|(buffer, offset)| (buffer, offset, self.global.buffers[buffer].memory.bytes.len() as u64 - offset));
+        if let Some((buffer, offset, rest)) = rest.filter(|(.., rest)| *rest < reach) {
+            let buffer = &self.global.buffers[buffer];
+            let from = if offset == 0 { format!("`{}`", buffer.name) } else { buffer.describe(offset) };
+            let strides =
+                if map.strides.is_empty() { String::new() } else { format!(" and strides of {:?} bytes", map.strides) };
+            diagnostic.labels[0].text = format!(
+                "its map has sizes of {:?} elements of {} bits{strides}: {reach} bytes from its address on, and there are {rest} from {from} on",
+                map.dims,
+                map.element.bits()
+            );
+            diagnostic.help = "Give the map the sizes and the strides of what lies in the buffer (cuTensorMapEncodeTiled: globalDim in elements, globalStrides \
+                               in bytes), or allocate as much."
+                .into();
+        }
+        Some(Box::new(diagnostic))
     }
 }
 

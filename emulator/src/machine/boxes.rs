@@ -74,7 +74,7 @@ impl Laid {
     }
 
     /// Bytes of a row of the tile.
-    fn row_bytes(&self) -> u32 {
+    pub fn row_bytes(&self) -> u32 {
         self.d.swizzle.max(16)
     }
 
@@ -137,6 +137,8 @@ impl Cluster<'_> {
         self.ctas[cta].loaded.copies.multiplied(footprint.runs(base), &laid);
         if footprint.granules() < u64::from(2 * laid.rows) {
             self.overlaps(cta, laid);
+        } else if self.has_exchanged_offsets(cta, &laid) {
+            // So its depths are no neighbours.
         } else if laid.runs_over() || laid.leaps() {
             self.check_rows(cta, laid);
         }

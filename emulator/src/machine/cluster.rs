@@ -74,6 +74,7 @@ pub struct Cluster<'a> {
     pub acquired: super::tensor_maps::Acquired,
     /// By warp.
     pub map_reads: FxHashMap<usize, super::map_reads::MapReads>,
+    pub made_maps: super::made_maps::MadeMaps,
     pub findings: Findings,
     pub index: u32,
     /// It computes no values; `None`: it does.
@@ -129,6 +130,7 @@ pub struct Cluster<'a> {
     pub tensor_copies: Places<super::tensor_copy::PendingTensorCopy>,
     pub products: super::loaded::Products,
     pub depths: super::depths::Depths,
+    pub offsets: super::offsets::Offsets,
     /// What of tensors it loads, and what of products it reads.
     pub inputs: super::inputs::Inputs,
     pub drained: super::drained::Drained,

@@ -4,6 +4,7 @@ use super::bounding_box::Rows;
 use super::cluster::Cluster;
 use super::depths::Origin;
 use super::narrow::Taken;
+use super::offsets::Lattice;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::order::{BLOCK, GRANULE};
 use crate::tensor_map::Swizzle;
@@ -32,6 +33,8 @@ pub struct Tile {
     pub watched: bool,
     /// Of a box of two dimensions, where in its tensor it begins.
     pub origin: Option<Origin>,
+    /// Where in global memory its rows begin.
+    pub lattice: Option<Lattice>,
     /// The last MMA that multiplied rows of it, from the first on.
     pub taken: Option<Taken>,
     /// So many KiB hold something of it still.
@@ -80,6 +83,7 @@ impl Tile {
             rows: if flat { rows.iter().map(|rows| rows.count).sum() } else { 0 },
             watched: whole && rows.iter().all(|rows| rows.dense() && !rows.hangs_over()),
             origin: None,
+            lattice: None,
             taken: None,
             kept: 0,
             lost: Lost::default(),
@@ -194,6 +198,7 @@ impl Cluster<'_> {
                 let diagnostic =
                     if never.tile.unused() { self.box_never_read(never) } else { self.part_never_read(never) };
                 left.push(never.site);
+                let diagnostic = self.or_led_astray(diagnostic, never.site);
                 self.findings.add(Diagnostic { severity: Severity::Note, count: never.boxes, ..diagnostic });
             }
             left.extend(self.copies_never_read(cta));

@@ -10,7 +10,7 @@ use super::slices::Tile;
 use super::state::{ActorKind, Race};
 use super::warp::Passed;
 use crate::diagnostic::Label;
-use crate::order::{ActorId, Stamp};
+use crate::order::{ActorId, GRANULE, Stamp};
 
 /// So many operands of statements are remembered.
 const MOST: usize = 64;
@@ -62,6 +62,50 @@ impl Cluster<'_> {
         }
     }
 
+    /// The same of what a `tcgen05.cp` of a warp reads, which has no operand beside it: so many bytes from an address on.
+    pub fn note_stage_of_copy(&mut self, w: usize, cta: usize, site: u32, source: [u32; 2]) {
+        let Some(writer) = self.ctas[cta].shared_shadow.writer(source[0].into()) else { return };
+        if self.has_heard(w, writer) || self.other_stages.len() == MOST {
+            return;
+        }
+        let new = self.source_of_another_stage((w, cta, site), source, writer);
+        if let Some(new) = new.filter(|new| !self.other_stages.contains(new)) {
+            self.other_stages.push(new);
+        }
+    }
+
+    /// Scale factors of a stage may be less than a KiB: who brought them is known by the mbarriers, not by the boxes.
+    fn source_of_another_stage(
+        &self,
+        (w, cta, site): (usize, usize, u32),
+        [from, bytes]: [u32; 2],
+        writer: Stamp,
+    ) -> Option<OtherStage> {
+        let (read, copy) = (self.barrier_of(writer.actor)?, writer.site);
+        let Passed { barrier: awaited, site: wait, .. } =
+            *self.warps[w].passed.iter().rfind(|passed| self.brings(passed))?;
+        let (of, actor) = (&self.ctas[cta], self.barriers[awaited as usize].actor);
+        let by = |at: u32| of.shared_shadow.writer(at.into()).is_some_and(|by| (by.actor, by.site) == (actor, copy));
+        let there = (0..of.shared.bytes.len() as u32).step_by(GRANULE as usize).find(|&at| by(at))?;
+        let at = [from, from + bytes];
+        (awaited != read).then_some(OtherStage {
+            site,
+            which: Which::Copied,
+            copy,
+            at,
+            read,
+            awaited,
+            wait,
+            there,
+            alone: false,
+        })
+    }
+
+    /// Bytes came that count on the mbarrier of a wait.
+    fn brings(&self, passed: &Passed) -> bool {
+        self.barriers[passed.barrier as usize].came.iter().any(|came| came.bytes)
+    }
+
     fn has_heard(&self, w: usize, by: Stamp) -> bool {
         self.warps[w].views.heard(by.actor) >= by.epoch
     }
@@ -87,8 +131,7 @@ impl Cluster<'_> {
             let before = passed.iter().position(|passed| passed.barrier == read);
             of_the_other.filter(|at| before.is_none_or(|before| before < *at))?
         } else {
-            let brings = |passed: &Passed| self.barriers[passed.barrier as usize].came.iter().any(|came| came.bytes);
-            of_the_other.or_else(|| passed.iter().rposition(brings))?
+            of_the_other.or_else(|| passed.iter().rposition(|passed| self.brings(passed)))?
         };
         let Passed { barrier: awaited, site: wait, .. } = passed[awaited];
         let came = |came: &Came| came.bytes && came.site == copy;
@@ -127,14 +170,22 @@ impl Cluster<'_> {
             true => "A and B".to_string(),
             false => which.to_string(),
         };
+        let (reader, what) = match which {
+            Which::Copied => ("a tcgen05.cp reads a tile".to_string(), "the tile".to_string()),
+            _ => (format!("an MMA reads {operands}"), which.to_string()),
+        };
         let (read, awaited) = (self.barrier_name(it.read), self.barrier_name(awaited));
         let (at, there) = (self.shared_name(it.at[0]), self.shared_name(it.there));
         let labels: Vec<Label> = vec![
-            self.label(mma.site, format!("{which} is read from {at}, of which {read} tells")),
-            self.label(it.wait, format!("this wait is for {awaited}, which tells of {which} in {there}")),
-            self.label(load.site, format!("this loads {which} to {at} and to {there}, as the stages go")),
+            self.label(mma.site, format!("{what} is read from {at}, of which {read} tells")),
+            self.label(it.wait, format!("this wait is for {awaited}, which tells of {what} in {there}")),
+            self.label(load.site, format!("this loads {what} to {at} and to {there}, as the stages go")),
         ];
         let help = match it.alone {
+            _ if which == Which::Copied => format!(
+                "Let the mbarrier that is waited for, and the addresses of what is copied and multiplied, be of one stage: behind the wait for {awaited}, \
+                 {what} lies in {there}."
+            ),
             true => format!(
                 "Let the address of {which} go on with the stage, as its mbarrier and the other operand do: behind the wait for {awaited}, {which} \
                  lies in {there}."
@@ -146,7 +197,7 @@ impl Cluster<'_> {
         };
         Some(Draft::of(race, Some(name))(
             "operand-not-ready",
-            format!("an MMA reads {operands} of another stage than its thread has waited for: {{}}"),
+            format!("{reader} of another stage than its thread has waited for: {{}}"),
             labels,
             "A stage's mbarrier tells that the copies that complete on it have brought their bytes, and of no other bytes (PTX ISA, cp.async.bulk; \
              9.7.13.15.16).",

@@ -172,9 +172,9 @@ impl Cluster<'_> {
                     match d.swizzle != 0 && !self.knows_rows_of(cta, &d) {
                         // Of rows that lie one behind the other, either may be meant.
                         true => format!(
-                            "Let both be the same: store the tile with the {} (of 128 bytes: chunk c of row r at chunk c xor (r mod 8)), or set bits 61 to 63 \
-                             of the descriptor to {code}, the {swizzle}, and its stride offset to {} bytes.",
-                            asked.swizzle(),
+                            "Let both be the same: {}, or set bits 61 to 63 of the descriptor to {code}, the {swizzle}, and its stride offset to {} \
+                             bytes.",
+                            d.mode().stored_how(),
                             8 * width
                         ),
                         false => format!(

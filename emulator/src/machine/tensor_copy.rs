@@ -139,6 +139,9 @@ impl Cluster<'_> {
         let block = u64::from(base) / crate::order::BLOCK;
         let laid = Laid { which: Which::Copied, d: source, rows, mn_major: false, site };
         self.read_range(site, group[0], &laid, &footprint, block)?;
+        if self.options.judges() {
+            self.note_stage_of_copy(w, group[0], site, [source.start, rows * bytes]);
+        }
         for &c in group {
             if !self.options.judges() {
                 continue;

@@ -96,6 +96,9 @@ impl Cluster<'_> {
                 }
                 Target::Local(_) | Target::Param(_) => continue,
             }
+            if self.options.judges() {
+                self.made_maps.set(target, field);
+            }
             for (first, count, bits) in bits {
                 set_bits(&mut map, first, count, bits);
             }
@@ -142,6 +145,7 @@ impl Cluster<'_> {
             let mut map = Memory::undefined(MAP_BYTES);
             map.copy_from(0, &self.ctas[cta].shared, offset as usize, MAP_BYTES);
             self.write_map(at, map, buffer, to, stamp);
+            self.made_maps.published(source.1, target.1);
         }
         self.warps[w].fragments[f].ready_at += self.costs.fence;
         self.warps[w].map_release(mask, scope, self.index);

@@ -102,8 +102,20 @@ impl Cluster<'_> {
 
     fn tma_one(&mut self, at: At, lane: usize, op: &TmaOp, again: bool) -> Result<(), Stop> {
         let At { w, f, site, .. } = at;
-        let GlobalSide { rows, bytes, from, align, swizzle, element, fill_nan, coordinates, extents, origin, map } =
-            if op.bytes.is_some() { self.plain_bytes(at, lane, op)? } else { self.tensor_box(at, lane, op)? };
+        let GlobalSide {
+            rows,
+            bytes,
+            from,
+            align,
+            swizzle,
+            element,
+            fill_nan,
+            coordinates,
+            extents,
+            origin,
+            lattice,
+            map,
+        } = if op.bytes.is_some() { self.plain_bytes(at, lane, op)? } else { self.tensor_box(at, lane, op)? };
         if op.kind == TmaKind::Prefetch {
             for (_, runs) in rows.iter().filter_map(|rows| rows.inside) {
                 self.missed(runs);
@@ -169,7 +181,7 @@ impl Cluster<'_> {
         }
         for &slot in &shared {
             let mut tile = Tile::new(slot.offset, extent, swizzle, site, &rows, coordinates.len() == 2 || op.four_rows);
-            tile.origin = origin;
+            (tile.origin, tile.lattice) = (origin, lattice);
             if element.padded().is_some() {
                 // A row is 128 elements, in pieces.
                 (tile.pitch, tile.rows) = (128, tile.rows / 8);

@@ -7,6 +7,7 @@ use super::depths::Origin;
 use super::elsewhere::{Elsewhere, SPACE_RULE};
 use super::four_rows;
 use super::names::counted;
+use super::offsets::Lattice;
 use super::outbox::Item;
 use super::state::{At, Slot};
 use super::step::PARAM_WINDOW;
@@ -40,6 +41,7 @@ pub struct GlobalSide {
     pub origin: Option<Origin>,
     /// Where a tensor map in global memory lies, which the copy reads as well.
     pub map: Option<MapPlace>,
+    pub lattice: Option<Lattice>,
 }
 
 impl Cluster<'_> {
@@ -65,6 +67,7 @@ impl Cluster<'_> {
             extents: SmallVec::new(),
             origin: None,
             map: None,
+            lattice: None,
         };
         if bytes == 0 || !bytes.is_multiple_of(16) {
             let what = format!("a bulk copy of {bytes} bytes");
@@ -144,10 +147,11 @@ impl Cluster<'_> {
             swizzle: map.swizzle,
             element: map.element,
             fill_nan: map.fill_nan,
-            coordinates,
             extents,
             origin,
             map: place,
+            lattice: Lattice::of(&map, &coordinates).filter(|_| !op.four_rows),
+            coordinates,
         })
     }
 
@@ -256,6 +260,9 @@ impl Cluster<'_> {
             );
             diagnostic.severity = Severity::Note;
             self.findings.add(diagnostic);
+        }
+        if let Some(place) = self.global.find(address, MAP_BYTES as u64).filter(|_| param.is_none()) {
+            self.check_made_map(at.site, &map, place);
         }
         let map = Arc::new(map);
         if self.maps.len() == MOST_MAPS {

@@ -135,7 +135,8 @@ impl Cluster<'_> {
             }
         }
         for (&site, left) in &all {
-            let diagnostic = Diagnostic { severity: Severity::Note, ..self.copy_never_read(site, left) };
+            let diagnostic = self.or_led_astray(self.copy_never_read(site, left), site);
+            let diagnostic = Diagnostic { severity: Severity::Note, ..diagnostic };
             match left.beside {
                 Some(_) => self.findings.add(diagnostic),
                 None => self.if_clean.push(diagnostic),

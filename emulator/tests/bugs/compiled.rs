@@ -18,7 +18,7 @@ pub fn changed(name: &str, line: usize, from: &str, to: &str) -> Report {
 }
 
 /// The same without this line.
-fn without(name: &str, line: usize, what: &str) -> Report {
+pub fn without(name: &str, line: usize, what: &str) -> Report {
     let kernel = case::case(name, None);
     let lines = kernel.text.lines().enumerate();
     let text: Vec<&str> = lines.map(|(n, text)| if n + 1 == line { "" } else { text }).collect();
@@ -110,6 +110,27 @@ fn bytes_that_are_left_to_later_phases_are_told_once() {
     assert_eq!(found.severity, Severity::Error, "the run does not end");
     assert_eq!(found.help, "Announce 33792 bytes, or let the copies of a phase bring 32768.");
     has_label(found, 175, "32768 bytes are announced here; a later phase, to which bytes are left so, never completes");
+}
+
+/// The scale factors of a stage are copied from another one: half a stage on, or always from the first.
+#[test]
+fn scale_factors_of_another_stage_are_named() {
+    for (from, to) in [("%r6, 9", "%r6, 8"), ("%r6, 9", "%r6, 31")] {
+        let report = changed("mxf8", 231, from, to);
+        let found = &report.findings[0];
+        let all = told(&report.findings);
+        assert_eq!((found.code, found.labels[0].place.line), ("operand-not-ready", 240), "{all}");
+        assert!(
+            found.title.starts_with("a tcgen05.cp reads a tile of another stage than its thread has waited for"),
+            "{all}"
+        );
+        has_label(
+            found,
+            226,
+            "this wait is for dynamic shared memory at byte 100360, which tells of the tile in dynamic shared memory at byte 98816",
+        );
+        assert!(found.help.ends_with("the tile lies in dynamic shared memory at byte 98816."), "{all}");
+    }
 }
 
 /// The maps of FP8 matrices have elements of a byte: an MMA that takes them for 16 bits each is noted, one that takes them as they are is not.

@@ -478,7 +478,13 @@ const SAID: &[(&str, &[&str])] = &[
     ),
     ("l31", &["was stored without the 128-byte swizzle", "does not say how long the rows of `A` are: 128 bytes"]),
     ("l32", &["begins at 0x480, which is no multiple of 1024", ".align 1024"]),
-    ("l33", &["its descriptor promises the 64-byte swizzle", "set bits 61 to 63 of the descriptor to 2"]),
+    (
+        "l33",
+        &[
+            "its descriptor promises the 64-byte swizzle",
+            "chunk c xor (r / 2 mod 4), or set bits 61 to 63 of the descriptor to 2",
+        ],
+    ),
     ("l34", &["with no swizzle, the copy takes it with the 128-byte swizzle", "chunk c xor (r mod 8)"]),
     (
         "l35",

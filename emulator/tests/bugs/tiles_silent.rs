@@ -58,19 +58,7 @@ const GATHERED: &[(&str, &str)] = &[
 /// B lies as rows of depth, and is copied so: 64 rows of 256 bytes, in two halves of 128.
 #[test]
 fn copied_rows_of_depth_stay_silent() {
-    const ROWS_OF_DEPTH: &[(&str, &str)] = &[
-        (
-            "    add.u32 %r9, %r9, %r7;",
-            "    shr.u32 %r40, %r0, 4;\n    and.b32 %r41, %r0, 7;\n    xor.b32 %r41, %r41, %r40;\n    shl.b32 %r41, %r41, 4;\n    \
-             mad.lo.u32 %r41, %r40, 128, %r41;\n    and.b32 %r42, %r0, 8;\n    shl.b32 %r42, %r42, 10;\n    add.u32 %r41, %r41, %r42;\n    \
-             add.u32 %r9, %r9, %r41;",
-        ),
-        ("add.u32 %r9, %r9, 2048;", "add.u32 %r9, %r9, 1024;"),
-        ("or.b64 %rd4, %rd4, 0x4000404000000000;", "or.b64 %rd4, %rd4, 0x4000404002000000;"),
-        ("add.s64 %rd4, %rd4, 2;", "add.s64 %rd4, %rd4, 128;"),
-        ("0x08200010", "0x08210010"),
-    ];
-    let report = run(OneTile, ROWS_OF_DEPTH, |launch| launch.buffers[1].row_bytes = Some(256), 400_000);
+    let report = run(OneTile, super::offsets::ROWS_OF_DEPTH, |launch| launch.buffers[1].row_bytes = Some(256), 400_000);
     let all: Vec<Diagnostic> = report.findings.iter().chain(&report.notes).cloned().collect();
     assert!(all.is_empty(), "{}", told(&all));
     let (a, b) = (common::matrix(128, 64, 1, 2), common::matrix(128, 64, 2, 2));
