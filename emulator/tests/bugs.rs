@@ -45,6 +45,8 @@ mod own;
 mod places;
 #[path = "bugs/reviewed.rs"]
 mod reviewed;
+#[path = "bugs/roles.rs"]
+mod roles;
 #[path = "bugs/rows_01_10.rs"]
 mod rows_01_10;
 #[path = "bugs/rows_11_20.rs"]

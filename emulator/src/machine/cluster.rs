@@ -141,6 +141,7 @@ pub struct Cluster<'a> {
     pub groups: std::cell::OnceCell<super::hang_groups::Groups>,
     pub writers: std::cell::OnceCell<crate::program::writers::Writers>,
     pub roles: std::cell::RefCell<FxHashMap<u32, u32>>,
+    pub forks: super::forks::Forks,
     /// By the first warp of each.
     pub warpgroups: FxHashMap<usize, super::wgmma::Warpgroup>,
     pub wgmmas: Places<super::wgmma_work::PendingWgmma>,

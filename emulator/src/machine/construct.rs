@@ -85,6 +85,7 @@ impl<'a> Cluster<'a> {
             groups: Default::default(),
             writers: Default::default(),
             roles: Default::default(),
+            forks: Default::default(),
             warpgroups: FxHashMap::default(),
             wgmmas: Default::default(),
             wgmma_scratch: Default::default(),

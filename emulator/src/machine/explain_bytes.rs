@@ -1,10 +1,12 @@
 //! Phases whose copies bring other bytes than were announced: which statements announced them, and which copies came.
 
 use super::cluster::Cluster;
+use super::hang::Blocked;
+use super::hang_role::Barred;
 use super::mbarrier::{Bytes, Mbarrier, Traffic, sum};
 use super::names::{counted, counted_are, distinct};
 use crate::diagnostic::{Diagnostic, Label, Severity};
-use crate::program::op::Op;
+use crate::program::op::{Op, TmaKind};
 use crate::protocol::{Doubt, Step, What, Why};
 
 /// What to do where bytes are announced behind the arrivals of their phase.
@@ -20,7 +22,7 @@ const RULE: &str = "A phase completes when its arrivals are there and the bytes 
 
 impl Cluster<'_> {
     /// Nothing can go on: the bytes of the current phase do not come out even.
-    pub fn stuck_bytes(&self, site: u32, barrier: u32, wait: Label) -> Diagnostic {
+    pub fn stuck_bytes(&self, blocked: &[Blocked], site: u32, barrier: u32, wait: Label) -> Diagnostic {
         let b = &self.barriers[barrier as usize];
         let name = self.barrier_name(barrier);
         let (announced, brought) = (sum(&b.traffic.announced), sum(&b.traffic.brought));
@@ -40,13 +42,26 @@ impl Cluster<'_> {
         if announced > brought
             && let Some((site, other)) = self.brought_elsewhere(barrier).or_else(|| self.brings_elsewhere(barrier))
         {
-            let text = format!("this copy, of those whose bytes are announced, tells {}", self.barrier_name(other));
+            let told = self.barrier_name(other);
+            let there = &self.barriers[other as usize];
+            let twin = there.offset == b.offset && there.cta != b.cta;
+            let alone = twin && self.is_plain_load(site);
+            let text = match alone {
+                true => format!(
+                    "this copy, of those whose bytes are announced, has no .multicast::cluster: it goes to CTA {} alone, and tells {told}",
+                    there.cta
+                ),
+                false => format!("this copy, of those whose bytes are announced, tells {told}"),
+            };
             // Where others tell this one, what is announced is meant for it.
             let at = if brought > 0 { 0 } else { d.labels.len() };
             d.labels.insert(at, self.label(site, text));
-            let there = &self.barriers[other as usize];
-            let twin = there.offset == b.offset && there.cta != b.cta;
             d.help = match twin {
+                true if alone => format!(
+                    "If CTA {} is to get these bytes, too, write .multicast::cluster, and a mask of all that get them; else let a thread of CTA {} copy its own, or \
+                     announce fewer bytes there.",
+                    b.cta, b.cta
+                ),
                 true if self.is_request(site) => format!(
                     "Let the request have .multicast::cluster::all: without, its response comes to the CTA that asks alone, and not to CTA {}.",
                     b.cta
@@ -56,6 +71,10 @@ impl Cluster<'_> {
                 }
                 _ => format!("Let the copy tell {name}: its bytes are announced there."),
             };
+        } else if announced > brought
+            && let Some((copy, barred)) = self.copy_barred(blocked, b)
+        {
+            self.add_barred(&mut d, copy, "this would bring bytes, but was never executed", &barred);
         } else if let Some((site, what)) = self.leaves_bytes(b).or_else(|| comes_too_often(&b.traffic)) {
             let place = self.place(site);
             let known = d.labels.iter().position(|label| label.place == place);
@@ -63,6 +82,39 @@ impl Cluster<'_> {
             d.labels.insert(0, Label { text: format!("{}{what}", label.text), ..label });
         }
         d
+    }
+
+    /// A copy behind what announces the bytes of a phase that is never executed, and what keeps all from it.
+    fn copy_barred(&self, blocked: &[Blocked], b: &Mbarrier) -> Option<(u32, Barred)> {
+        let announced = b.traffic.announced.first()?.site;
+        let mut never = self.copies_behind(announced).filter(|&site| !self.has_arrived(site));
+        let of_all = never.find_map(|site| Some((site, self.barred(blocked, site, |_| true)?)));
+        // Or a CTA of a pair leaves out its part of what both bring.
+        let lacks = sum(&b.traffic.announced).saturating_sub(sum(&b.traffic.brought));
+        let mut halves = b
+            .traffic
+            .brought
+            .iter()
+            .filter(|copy| lacks.is_multiple_of(copy.bytes) && self.is_load_of_a_pair(copy.site));
+        of_all.or_else(|| {
+            halves.find_map(|copy| {
+                let of_pair = [b.cta, b.cta ^ 1];
+                of_pair.into_iter().find_map(|c| Some((copy.site, self.barred(blocked, copy.site, |cta| cta == c)?)))
+            })
+        })
+    }
+
+    /// A load of which both CTAs of a pair may tell the mbarrier of one.
+    fn is_load_of_a_pair(&self, site: u32) -> bool {
+        self.kernel.code.iter().any(|inst| inst.site == site && matches!(&inst.op, Op::Tma(op) if op.pair))
+    }
+
+    /// The copies behind what announces bytes, before another wait or announcement.
+    fn copies_behind(&self, announced: u32) -> impl Iterator<Item = u32> {
+        let behind = self.kernel.code.iter().skip_while(move |inst| inst.site != announced).skip(1);
+        let ends = |op: &Op| op.announces() || matches!(op, Op::BarrierWait { .. });
+        let copies = behind.take_while(move |inst| !ends(&inst.op)).filter(|inst| matches!(inst.op, Op::Tma(_)));
+        copies.map(|inst| inst.site)
     }
 
     /// Copies leave as many bytes of the buffers that they write as the phase lacks: the first of them, and what it leaves.
@@ -128,22 +180,19 @@ impl Cluster<'_> {
     fn brings_elsewhere(&self, barrier: u32) -> Option<(u32, u32)> {
         let here = &self.barriers[barrier as usize];
         let announced = here.traffic.announced.first()?.site;
-        let behind = self.kernel.code.iter().skip_while(|inst| inst.site != announced).skip(1);
-        let ends = |op: &Op| op.announces() || matches!(op, Op::BarrierWait { .. });
-        let copies = behind.take_while(|inst| !ends(&inst.op));
         let lacks = sum(&here.traffic.announced).saturating_sub(sum(&here.traffic.brought));
         let brought = |b: &'_ Mbarrier, site: u32, fits: &dyn Fn(&Bytes) -> bool| {
             let mut all = b.traffic.brought.iter().chain(&b.traffic_before.brought);
             all.any(|copy| copy.site == site && fits(copy))
         };
         let what_lacks = |copy: &Bytes| lacks.is_multiple_of(copy.bytes / u64::from(copy.times.max(1)));
-        let mut copies = copies.filter(|inst| matches!(inst.op, Op::Tma(_)) && !brought(here, inst.site, &|_| true));
-        copies.find_map(|inst| {
+        let mut copies = self.copies_behind(announced).filter(|&site| !brought(here, site, &|_| true));
+        copies.find_map(|site| {
             let astray = |n: &u32| {
                 let other = &self.barriers[*n as usize];
-                other.valid && brought(other, inst.site, &what_lacks) && self.may_be_meant_for(barrier, *n)
+                other.valid && brought(other, site, &what_lacks) && self.may_be_meant_for(barrier, *n)
             };
-            (0..self.barriers.len() as u32).find(astray).map(|other| (inst.site, other))
+            (0..self.barriers.len() as u32).find(astray).map(|other| (site, other))
         })
     }
 
@@ -165,6 +214,12 @@ impl Cluster<'_> {
     /// It asks for a cluster to take over.
     pub fn is_request(&self, site: u32) -> bool {
         self.kernel.code.iter().any(|inst| inst.site == site && matches!(inst.op, Op::TryCancel { .. }))
+    }
+
+    /// A load into the shared memory of its own CTA, which tells an mbarrier there.
+    fn is_plain_load(&self, site: u32) -> bool {
+        let plain = |op: &Op| matches!(op, Op::Tma(op) if op.kind == TmaKind::Load && op.targets.is_none() && !op.pair);
+        self.kernel.code.iter().any(|inst| inst.site == site && plain(&inst.op))
     }
 
     /// A load, or a request, of which all CTAs of a mask, or of the cluster, get the bytes.

@@ -9,6 +9,9 @@ use super::state::{ActorKind, Race, RaceMemory};
 use super::warp::Warp;
 use crate::diagnostic::{Meaning, Severity};
 use crate::order::{Reason, Stamp, Views};
+use crate::program::facts::{Way, ways_lead};
+use crate::program::op::{Inst, Op};
+use crate::protocol::What;
 
 impl Cluster<'_> {
     pub fn explain_shared(&self, race: &Race) -> Draft {
@@ -165,6 +168,7 @@ impl Cluster<'_> {
         let verb = |writes| if writes { "writes" } else { "reads" };
         let cure = self.cure_of_unheeded(race).or_else(|| self.relaxed_cluster_barrier(race));
         let cure = cure.or_else(|| self.mixed_barrier(race));
+        let cure = cure.or_else(|| self.bar_without_a_wait(race));
         let cure = cure.or_else(|| self.cure_of_copy(race, false));
         let cure = cure.or_else(|| self.cure_of_words(first, second)).or_else(|| self.cure_of_scope(race));
         let cure = cure.or_else(|| self.cure_of_an_arrival_before(race)).or_else(|| self.cure_of_a_missing_wait(race));
@@ -269,6 +273,55 @@ impl Cluster<'_> {
             ),
         );
         Some(Cure { labels: labels.into(), ..cure })
+    }
+
+    /// The warp of the second access comes to a barrier at which that of the first arrives behind its access, by `bar.arrive`: it goes on to its own
+    /// without waiting.
+    fn bar_without_a_wait(&self, race: &Race) -> Option<Cure> {
+        let (first, second) = (race.conflict.first, race.second);
+        let warp = |stamp| match self.kind(stamp)? {
+            ActorKind::Warp(w) => Some(w as usize),
+            _ => None,
+        };
+        let (one, other) = (warp(first)?, warp(second)?);
+        let came = |w: usize| {
+            let steps = self.record.steps.iter().filter(move |step| usize::from(step.warp) == w);
+            steps.filter_map(|step| match step.what {
+                What::Named { cta, id, .. } => Some((cta, id, step.site)),
+                _ => None,
+            })
+        };
+        let meets = |barrier: (u8, u8)| {
+            came(one).any(|(cta, id, site)| (cta, id) == barrier && self.comes_behind(site, first.site))
+        };
+        let (_, id, site) = came(other).find(|&(cta, id, site)| {
+            self.is_bar_arrive(site) && self.leads_past_no_meeting(site, second.site) && meets((cta, id))
+        })?;
+        let (who, for_whom) = (self.warp_name(other), self.warp_name(one));
+        let text = format!("{who} arrives at barrier {id} here, and does not wait for {for_whom}");
+        let cure = Cure::new(
+            "bar.arrive does not wait: who arrives by it knows nothing of what others do before they come to the barrier (PTX ISA 9.7.13.1).",
+            format!("Let {who} wait at barrier {id}: bar.sync in place of bar.arrive."),
+        );
+        Some(Cure { labels: vec![self.label(site, text)], ..cure })
+    }
+
+    fn is_bar_arrive(&self, site: u32) -> bool {
+        self.kernel.code.iter().any(|inst| inst.site == site && matches!(inst.op, Op::CtaBarrier { wait: false, .. }))
+    }
+
+    /// Whether a way leads from one statement to another past no wait for others.
+    fn leads_past_no_meeting(&self, from: u32, to: u32) -> bool {
+        let code = &self.kernel.code;
+        let way = |_: usize, inst: &Inst| match inst.op {
+            _ if inst.site == to => Way::Found,
+            Op::CtaBarrier { wait: true, .. }
+            | Op::BarrierReduce { .. }
+            | Op::BarrierWait { .. }
+            | Op::ClusterWait { .. } => Way::Ends,
+            _ => Way::On,
+        };
+        (0..code.len()).any(|at| code[at].site == from && ways_lead(code, at, way))
     }
 
     /// A proxy fence behind an access that does not cover it, and of which this warp has heard: it stands where it might have served.

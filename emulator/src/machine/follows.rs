@@ -175,6 +175,7 @@ pub const FOLLOWS: &[Follows] = &[
     Follows(&["mbarrier-invalidated-early", "phase-overtaken"], &["early-arrival"], is_of_a_count, Then::Dropped),
     // Who begins an accumulator that nobody has handed back goes through phases that nobody has seen.
     Follows(&["phase-overtaken"], &["accumulator-overwritten"], names_such_a_wait, Then::Dropped),
+    Follows(&["phase-overtaken"], &["accumulator-overwritten"], is_around_its_load, Then::Dropped),
     // Who takes one phase for the next goes on too early, and says so to others too early, or too often.
     Follows(BY_PARITY, &["mbarrier-overflow"], is_behind_a_second_pass, Then::Dropped),
     Follows(&["phase-overtaken"], &["operand-not-ready"], is_behind_a_second_pass, Then::Dropped),
@@ -310,6 +311,23 @@ fn arrives_behind_its_wait(one: &Diagnostic, other: &Diagnostic, statements: &St
     let arrival = one.labels.first().filter(|label| statements.are(&label.place, Does::Arrives));
     let mut waits = other.labels.iter().filter(|label| statements.are(&label.place, Does::Waits));
     arrival.is_some_and(|arrival| waits.any(|wait| statements.lead(&wait.place, &arrival.place)))
+}
+
+/// The one is of a wait in front of a load, and of a commit behind the MMA that overwrites what that load reads: who hands the accumulator back behind
+/// the load, and waits for that before the MMA, orders both.
+fn is_around_its_load(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
+    let pairs = |from: &'_ Diagnostic, from_does, to: &'_ Diagnostic, to_does| {
+        let of = |d: &'_ Diagnostic, what| -> Vec<Place> {
+            d.labels
+                .iter()
+                .filter(|label| statements.are(&label.place, what))
+                .map(|label| label.place.clone())
+                .collect()
+        };
+        let ends = of(to, to_does);
+        of(from, from_does).iter().any(|from| ends.iter().any(|to| statements.lead(from, to)))
+    };
+    pairs(one, Does::Waits, other, Does::Reads) && pairs(other, Does::Multiplies, one, Does::Commits)
 }
 
 /// The other begins with an arrival that the one names.

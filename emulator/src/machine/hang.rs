@@ -245,7 +245,7 @@ impl Cluster<'_> {
                 )
             }
             State::Registers(lacks) => self.stuck_registers(blocked, root, *lacks),
-            State::CtaBarrier(id) => self.stuck_cta_barrier(root, *id),
+            State::CtaBarrier(id) => self.stuck_cta_barrier(blocked, root, *id),
             State::Ready if self.endless(root.warp).is_some() && !self.warps[root.warp].rounds.asks() => {
                 self.stuck_in_a_loop(root)
             }

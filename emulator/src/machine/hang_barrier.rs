@@ -2,6 +2,7 @@
 
 use super::cluster::Cluster;
 use super::hang::Blocked;
+use super::hang_role::Barred;
 use super::names::{counted, distinct};
 use crate::diagnostic::Diagnostic;
 use crate::protocol::What;
@@ -12,7 +13,7 @@ fn comes(what: &What, c: usize, id: u32) -> bool {
 }
 
 impl Cluster<'_> {
-    pub fn stuck_cta_barrier(&self, root: &Blocked, id: u32) -> Diagnostic {
+    pub fn stuck_cta_barrier(&self, blocked: &[Blocked], root: &Blocked, id: u32) -> Diagnostic {
         let c = self.warps[root.warp].cta;
         let named = &self.ctas[c].named[id as usize];
         let expected = named.expected.unwrap_or_else(|| self.live_threads(c));
@@ -49,8 +50,18 @@ impl Cluster<'_> {
             d.help = "Let who arrives by bar.arrive wait for the others before it arrives again: by bar.sync, or at another barrier at which they \
                       arrive in turn."
                 .into();
+        } else if come < expected
+            && let Some((site, barred)) = self.come_barred(blocked, c, id)
+        {
+            self.add_barred(&mut d, site, "others would come to it here, but this was never executed", &barred);
         }
         d
+    }
+
+    /// A statement by which threads of a CTA would come to a barrier, and that is never executed, and what keeps all from it.
+    fn come_barred(&self, blocked: &[Blocked], c: usize, id: u32) -> Option<(u32, Barred)> {
+        let mut sites = self.kernel.code.iter().filter(|inst| self.is_of_cta_barrier(inst, id) == Some(true));
+        sites.find_map(|inst| Some((inst.site, self.barred(blocked, inst.site, |cta| cta == c)?)))
     }
 
     /// So many threads of a CTA have come to a barrier by this statement, in whichever phases.

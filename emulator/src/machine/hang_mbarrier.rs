@@ -2,14 +2,26 @@
 
 use super::cluster::Cluster;
 use super::hang::Blocked;
+use super::hang_never::NEVER_EXECUTED;
+use super::hang_role::Barred;
 use super::hang_root::by_site;
 use super::mbarrier::{Came, Mbarrier};
 use super::names::{counted, distinct};
 use crate::diagnostic::Diagnostic;
 use crate::program::op::Op;
+use crate::protocol::What;
+use std::collections::BTreeMap;
 
 /// So many phases that a waiter has not seen are no matter of its parity: something arrives too often.
 const OFTEN: u32 = 5;
+
+/// What to do about an mbarrier at which more threads arrive in a round than it counts.
+fn counts_too_few_threads(name: &str, arrivals: u32, expected: u32) -> String {
+    format!(
+        "Initialise {name} for as many arrivals as come in one phase: {arrivals} arrive in a round, and it counts {expected}. If it counts what it should, \
+         let no more arrive."
+    )
+}
 
 /// What to do about an mbarrier at which more warps arrive in a phase than it counts.
 pub fn counts_too_few(name: &str, arrivers: u32, expected: u32) -> String {
@@ -82,7 +94,9 @@ impl Cluster<'_> {
             if b.expected.is_multiple_of(32) && b.arrivals.iter().all(astray) {
                 d.labels.rotate_right(1);
             }
-            if let Some(twin) = self.idle_twin(blocked, barrier) {
+            if let Some((site, barred)) = self.arrival_barred(blocked, b) {
+                self.add_barred(&mut d, site, NEVER_EXECUTED, &barred);
+            } else if let Some(twin) = self.idle_twin(blocked, barrier) {
                 self.arrivals_elsewhere(&mut d, barrier, twin);
             } else if self.all_arrive_at_home(b, got) {
                 let all = b.expected / got;
@@ -95,7 +109,7 @@ impl Cluster<'_> {
             return d;
         }
         if b.bytes != 0 && (b.pending == 0 || got == 0) {
-            let mut d = self.stuck_bytes(root.site, barrier, wait);
+            let mut d = self.stuck_bytes(blocked, root.site, barrier, wait);
             if let Some(twin) = self.idle_twin(blocked, barrier).filter(|_| b.bytes > 0) {
                 self.bytes_elsewhere(&mut d, barrier, twin);
             }
@@ -105,6 +119,7 @@ impl Cluster<'_> {
         if b.next_epoch() > known + 2 {
             // Phases went by that the waiter never saw.
             let arrivers = self.warps_that_arrive(b);
+            let arrivals = self.arrivals_of_a_round(barrier).filter(|&arrivals| arrivals > b.expected);
             let mut d = self.hang(
                 root.site,
                 format!(
@@ -113,6 +128,7 @@ impl Cluster<'_> {
                 ),
                 match b.history.iter().any(|&(_, site)| self.is_commit(site)) {
                     _ if arrivers > b.expected => counts_too_few(&name, arrivers, b.expected),
+                    _ if arrivals.is_some() => counts_too_few_threads(&name, arrivals.unwrap_or_default(), b.expected),
                     false if b.next_epoch() > known + OFTEN => "Let those who arrive do so once for each wait: behind their loop, not in every round of it."
                         .into(),
                     true => "Let one arrival complete one phase for each wait: a single tcgen05.commit, after the last MMA.".into(),
@@ -122,7 +138,7 @@ impl Cluster<'_> {
                 },
             );
             d.labels = vec![wait];
-            if arrivers > b.expected {
+            if arrivers > b.expected || arrivals.is_some() {
                 d.labels.insert(0, init);
             }
             let mut sites: Vec<u32> = b.history.iter().map(|&(_, site)| site).collect();
@@ -196,6 +212,32 @@ impl Cluster<'_> {
             return d;
         }
         self.never_told(blocked, root, (barrier, parity), wait, partner)
+    }
+
+    /// A statement that arrives at mbarriers of this group and was never executed, and what keeps all from it.
+    fn arrival_barred(&self, blocked: &[Blocked], b: &Mbarrier) -> Option<(u32, Barred)> {
+        let mut named = self.arrival_sites_anywhere(b.offset);
+        named.extend(self.sure_to_arrive(b.offset));
+        let mut never = named.into_iter().filter(|&site| !self.has_arrived(site));
+        never.find_map(|site| Some((site, self.barred(blocked, site, |_| true)?)))
+    }
+
+    /// So many arrivals of threads come in a round, where all that arrive have come round equally often, each by one statement.
+    fn arrivals_of_a_round(&self, barrier: u32) -> Option<u32> {
+        if self.record.is_off() || self.record.is_full() {
+            return None;
+        }
+        let mut by: BTreeMap<(u16, u32, u32), u32> = BTreeMap::new();
+        let mut all = 0;
+        for step in &self.record.steps {
+            let What::Arrive { barrier: to, count, .. } = step.what else { continue };
+            if to == barrier && count > 0 {
+                *by.entry((step.warp, step.lanes, step.site)).or_default() += 1;
+                all += count;
+            }
+        }
+        let &rounds = by.values().next()?;
+        (by.values().all(|&times| times == rounds) && all % rounds == 0).then(|| all / rounds)
     }
 
     /// What comes to it by threads themselves: neither bytes nor commits.

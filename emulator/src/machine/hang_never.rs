@@ -29,6 +29,9 @@ const ANYTHING: &str = "Let a thread execute mbarrier.arrive on it (with expect_
 
 const ANNOUNCED: &str = "mbarrier.expect_tx announces bytes, and is no arrival: let its thread execute mbarrier.arrive.expect_tx in its place.";
 
+/// What is said of an arrival that would complete the phase.
+pub const NEVER_EXECUTED: &str = "this would arrive, but was never executed";
+
 const NOT_COMMITTED: &str =
     "Let the MMAs' thread execute tcgen05.commit to it, or a thread mbarrier.arrive, before others wait.";
 
@@ -50,7 +53,7 @@ impl Cluster<'_> {
             return self.not_committed(root, barrier, mma, wait);
         }
         if let Some(twin) = self.busy_twin(barrier) {
-            return self.only_at_the_twin(barrier, twin, wait);
+            return self.only_at_the_twin(blocked, barrier, twin, wait);
         }
         if let Some(other) = self.other_stage(blocked, root) {
             return self.only_at_another_stage(blocked, root, barrier, other, wait);
@@ -96,13 +99,22 @@ impl Cluster<'_> {
                 let other = self.barrier_name(other);
                 Some(self.label(site, format!("this completes a phase of {other}, for which no statement waits")))
             }
-            Hint::Reached(site) => Some(self.label(site, "this would arrive, but was never executed")),
+            Hint::Reached(site) => return self.told_unexecuted(blocked, d, site),
             Hint::NotCommitted(site) => {
                 let label = self.label(site, super::hang_commit::NOT_COMMITTED);
                 Some(label.that_means(Meaning::NotCommitted))
             }
             Hint::Nothing => None,
         });
+        d
+    }
+
+    /// A hang whose arrival was never executed, and if it is known, what keeps all from it.
+    fn told_unexecuted(&self, blocked: &[Blocked], mut d: Diagnostic, site: u32) -> Diagnostic {
+        match self.barred(blocked, site, |_| true) {
+            Some(barred) => self.add_barred(&mut d, site, NEVER_EXECUTED, &barred),
+            None => d.labels.push(self.label(site, NEVER_EXECUTED)),
+        }
         d
     }
 

@@ -146,7 +146,7 @@ impl Cluster<'_> {
     }
 
     /// Nothing ever arrives at an mbarrier; at that of another CTA it does.
-    pub fn only_at_the_twin(&self, barrier: u32, twin: u32, wait: Label) -> Diagnostic {
+    pub fn only_at_the_twin(&self, blocked: &[Blocked], barrier: u32, twin: u32, wait: Label) -> Diagnostic {
         let (name, there) = (self.barrier_name(barrier), self.barrier_name(twin));
         let other = &self.barriers[twin as usize];
         let arrival = other.came.iter().find(|came| !came.bytes).or(other.came.first());
@@ -168,6 +168,12 @@ impl Cluster<'_> {
         );
         d.labels = vec![wait];
         d.labels.extend(arrival.map(|came| self.label(came.site, format!("this arrives at {there} alone"))));
+        // Or no thread of the CTA comes to where others arrive at their own.
+        if let Some(came) = arrival.filter(|_| !commit)
+            && let Some(barred) = self.barred(blocked, came.site, |cta| cta == here)
+        {
+            self.add_barred(&mut d, came.site, "", &barred);
+        }
         d
     }
 }

@@ -246,14 +246,13 @@ impl Cluster<'_> {
 
     /// Whether somebody who goes on may come to the CTA barrier of this number, or to one whose number is not known.
     pub fn comes_to_cta_barrier(&self, from: &Blocked, id: u32) -> bool {
-        let number = |reg: u16| {
-            let constants = &self.kernel.constants32;
-            constants.iter().find(|constant| constant.0 == reg).map(|constant| constant.1)
-        };
-        let same = |inst: &Inst| match inst.op {
-            Op::CtaBarrier { id: of, .. } | Op::BarrierReduce { id: of, .. } => number(of).is_none_or(|of| of == id),
-            _ => false,
-        };
-        self.leads(from, same).is_some()
+        self.leads(from, |inst| self.is_of_cta_barrier(inst, id).unwrap_or(true)).is_some()
+    }
+
+    /// Whether threads come by this instruction to the CTA barrier of this number: `None` where its number is not known.
+    pub fn is_of_cta_barrier(&self, inst: &Inst, id: u32) -> Option<bool> {
+        let (Op::CtaBarrier { id: of, .. } | Op::BarrierReduce { id: of, .. }) = inst.op else { return Some(false) };
+        let constants = &self.kernel.constants32;
+        constants.iter().find(|constant| constant.0 == of).map(|constant| constant.1 == id)
     }
 }

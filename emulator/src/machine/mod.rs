@@ -11,7 +11,7 @@
 //! | `loaded`, `slices`, `boxes`, `depths`, `copied`, `stored`, `drawn_up`, `unread`, `unshifted`, `turned`, `apart`, `narrow`, `stage`, `staged`, `bounding_box` | what lies in tiles of shared memory, how MMAs read it, and what is said where both disagree |
 //! | `inputs`, `drained`, `supplies`, `outputs` | what a launch loads, reads and writes, and what not |
 //! | `values` | clusters that compute no values |
-//! | `explain`, `drafts`, `explain_shared`, `explain_copy`, `explain_global`, `explain_stores`, `explain_freed`, `explain_groups`, `other_accumulator`, `issued_by_warps`, `explain_bytes`, `explain_tensor`, `explain_phase`, `explain_overlap`, `explain_count`, `explain_wgmma`, `trap`, `print`, `overtaken`, `promises`, `remote`, `started`, `hang`, `hang_barrier`, `hang_columns`, `hang_commit`, `hang_groups`, `hang_mbarrier`, `hang_never`, `hang_root`, `hang_rounds`, `hang_targets`, `hang_twins`, `hang_ways`, `short_launch`, `names`, `findings`, `follows`, `statements` | what is said when something is wrong |
+//! | `explain`, `drafts`, `explain_shared`, `explain_copy`, `explain_global`, `explain_stores`, `explain_freed`, `explain_groups`, `other_accumulator`, `issued_by_warps`, `explain_bytes`, `explain_tensor`, `explain_phase`, `explain_overlap`, `explain_count`, `explain_wgmma`, `trap`, `print`, `overtaken`, `promises`, `remote`, `started`, `hang`, `hang_barrier`, `hang_columns`, `hang_commit`, `hang_groups`, `hang_mbarrier`, `hang_never`, `hang_role`, `hang_root`, `hang_rounds`, `hang_targets`, `hang_twins`, `hang_ways`, `short_launch`, `names`, `findings`, `follows`, `forks`, `statements` | what is said when something is wrong |
 
 mod access;
 mod accumulators;
@@ -71,6 +71,7 @@ mod findings;
 mod finish;
 mod follows;
 mod footprints;
+mod forks;
 mod formats;
 mod four_rows;
 mod fragments;
@@ -83,6 +84,7 @@ mod hang_commit;
 mod hang_groups;
 mod hang_mbarrier;
 mod hang_never;
+mod hang_role;
 mod hang_root;
 mod hang_rounds;
 mod hang_targets;

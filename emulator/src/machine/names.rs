@@ -27,6 +27,20 @@ pub fn distinct<T: Ord>(all: impl Iterator<Item = T>) -> Vec<T> {
     all.collect::<std::collections::BTreeSet<T>>().into_iter().collect()
 }
 
+/// Ascending numbers as spans: `0 to 31, 40`.
+pub fn spans(numbers: impl Iterator<Item = u32>) -> String {
+    let mut all: Vec<(u32, u32)> = Vec::new();
+    for n in numbers {
+        match all.last_mut() {
+            Some((_, last)) if *last + 1 == n => *last = n,
+            _ => all.push((n, n)),
+        }
+    }
+    let one =
+        |&(first, last): &(u32, u32)| if first == last { first.to_string() } else { format!("{first} to {last}") };
+    all.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
 /// How messages name a place in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Name {

@@ -2,7 +2,7 @@
 
 use super::cluster::{Cluster, Stop};
 use super::hang::Blocked;
-use super::names::counted;
+use super::names::{counted, distinct};
 use super::state::At;
 use super::warp::{State, Warp};
 use crate::diagnostic::{Diagnostic, Label, Severity};
@@ -95,7 +95,8 @@ impl Cluster<'_> {
     fn without_effect(&mut self) {
         // What is missing is missing for all of them.
         let all = || self.kernel.code.iter().filter(|inst| matches!(inst.op, Op::SetRegisters { .. }));
-        let Some(site) = all().map(|inst| inst.site).min() else { return };
+        let mut sites = distinct(all().map(|inst| inst.site)).into_iter();
+        let Some(site) = sites.next() else { return };
         let (why, help) = match self.kernel.too_many_registers {
             Some(most) => (
                 format!(".maxnreg {most} is ignored, since a thread can have {MOST_REGISTERS}"),
@@ -116,6 +117,7 @@ impl Cluster<'_> {
             help,
         );
         diagnostic.severity = Severity::Note;
+        diagnostic.labels.extend(sites.map(|site| self.label(site, "nor has this one")));
         self.findings.add(diagnostic);
     }
 

@@ -7,6 +7,7 @@ use super::cluster::Cluster;
 use super::instruction_descriptor::Scaling;
 use super::mma::Operands;
 use super::mma_operands::factor_columns;
+use super::names::spans;
 use super::operand::Operand;
 use super::state::Lacks;
 use super::supplies::WHOLE;
@@ -115,20 +116,6 @@ fn undefine(operand: &mut Operand, rows: &[bool]) {
     }
     operand.defined.resize(rows.len(), true);
     operand.defined.iter_mut().zip(rows).for_each(|(row, &defined)| *row &= defined);
-}
-
-/// Ascending numbers as spans: `0 to 31, 40`.
-fn spans(numbers: impl Iterator<Item = u32>) -> String {
-    let mut all: Vec<(u32, u32)> = Vec::new();
-    for n in numbers {
-        match all.last_mut() {
-            Some((_, last)) if *last + 1 == n => *last = n,
-            _ => all.push((n, n)),
-        }
-    }
-    let one =
-        |&(first, last): &(u32, u32)| if first == last { first.to_string() } else { format!("{first} to {last}") };
-    all.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 impl Cluster<'_> {

@@ -64,6 +64,9 @@ impl<'a> Cluster<'a> {
             }
             return Ok(());
         }
+        if inst.facts.guarded {
+            self.forks.note(w, pc, mask != active, mask != 0);
+        }
         if inst.facts.orders_memory {
             fragment.ready_at = fragment.ready_at.max(warp.stores_ready_at);
         }

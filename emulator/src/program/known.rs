@@ -32,7 +32,8 @@ fn combined(logic: Logic, a: Option<bool>, b: Option<bool>) -> Option<bool> {
 }
 
 impl Known {
-    fn pred(&self, p: u16) -> Option<bool> {
+    /// A predicate's value.
+    pub fn pred(&self, p: u16) -> Option<bool> {
         match p {
             TRUE => Some(true),
             FALSE => Some(false),

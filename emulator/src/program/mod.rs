@@ -14,7 +14,7 @@ pub(crate) mod decided;
 mod decode;
 pub(crate) mod dependence;
 pub(crate) mod facts;
-mod flow;
+pub(crate) mod flow;
 pub(crate) mod kind;
 pub(crate) mod known;
 pub(crate) mod lanes;

@@ -50,14 +50,27 @@ impl Writers {
     /// The statement that has written this register, for who reads it here. Where several may have, the last of those above; or, since a loop
     /// may be laid out so that what comes first stands below, the first of all.
     pub fn last(&self, at: usize, reg: Reg) -> Option<usize> {
-        let writers = self.of.get(&reg)?;
+        let found = self.all(at, reg);
+        let above = found.iter().filter(|&&writer| writer < at).max();
+        above.or(found.iter().min()).copied()
+    }
+
+    /// The same where it is the only one.
+    pub fn only(&self, at: usize, reg: Reg) -> Option<usize> {
+        let found = self.all(at, reg);
+        found.first().copied().filter(|_| found.len() == 1)
+    }
+
+    /// The statements that may have written this register, for who reads it here.
+    fn all(&self, at: usize, reg: Reg) -> Vec<usize> {
+        let Some(writers) = self.of.get(&reg) else { return vec![] };
         let among = |from: usize, to: usize| {
             let above = &writers[..writers.partition_point(|&writer| writer < to)];
             above.last().copied().filter(|&writer| writer >= from)
         };
         let here = self.block(at);
         if let Some(writer) = among(self.begins[here], at) {
-            return Some(writer);
+            return vec![writer];
         }
         let (mut seen, mut open) = (FxHashSet::default(), self.before[here].clone());
         let mut found = Vec::new();
@@ -70,8 +83,7 @@ impl Writers {
                 None => open.extend(&self.before[block]),
             }
         }
-        let above = found.iter().filter(|&&writer| writer < at).max();
-        above.or(found.iter().min()).copied()
+        found
     }
 }
 

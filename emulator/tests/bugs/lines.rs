@@ -105,6 +105,9 @@ fn registers_that_do_not_change() {
         let report = emulator::run(&program, &launch, &Options::default());
         let note = report.notes.iter().find(|d| d.code == "setmaxnreg-without-effect");
         assert!(note.is_some_and(|d| d.title.contains(says)), "{instead}:\n{}", told(&report.notes));
+        // It is said of each of them.
+        let all = text.lines().filter(|line| line.contains("setmaxnreg")).count();
+        assert!(all > 1 && note.is_some_and(|d| d.labels.len() == all), "{instead}:\n{}", told(&report.notes));
         assert!(report.findings.is_empty(), "{instead}:\n{}", told(&report.findings));
     }
 }
