@@ -155,7 +155,8 @@ impl Cluster<'_> {
         let b = &self.barriers[barrier as usize];
         let warp = &mut self.warps[w];
         let before = warp.views.heard(b.actor);
-        let (phases, told) = b.learned(parity, before);
+        // Phases that are complete by then in time, though that tells of no accesses, are not those that it waits for.
+        let (phases, told) = b.learned(parity, warp.views.came_before(b.actor));
         let known = &told.views;
         let fresh = known.hb.get(b.actor) > before;
         let phase = phases.checked_sub(1);
