@@ -155,7 +155,7 @@ impl Cluster<'_> {
         let b = &self.barriers[barrier as usize];
         let warp = &mut self.warps[w];
         let before = warp.views.heard(b.actor);
-        // Phases that are complete by then in time, though that tells of no accesses, are not those that it waits for.
+        // A phase that is over by then, if only in time, is not the one that it waits for.
         let (phases, told) = b.learned(parity, warp.views.came_before(b.actor));
         let known = &told.views;
         let fresh = known.hb.get(b.actor) > before;
