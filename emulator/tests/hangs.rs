@@ -148,15 +148,16 @@ fn an_index_runs_past_its_ring() {
 /// gives too few back leaves another waiting; without `.minnctapersm` the assembler passes over `setmaxnreg`, and nobody waits.
 #[test]
 fn registers_that_nobody_gives_back() {
-    let run = |directives: &str, fewer: u32| {
+    let run_with = |directives: &str, fewer: u32, more: u32| {
         let text = format!(
             ".version 8.6\n.target sm_100a\n.address_size 64\n.visible .entry k()\n.reqntid 384, 1, 1\n{directives}\n{{\n.reg .pred %p<2>;\n\
-             .reg .b32 %r<2>;\nmov.u32 %r0, %tid.x;\nsetp.lt.u32 %p0, %r0, 128;\n@%p0 bra LESS;\nsetmaxnreg.inc.sync.aligned.u32 232;\nbra END;\n\
+             .reg .b32 %r<2>;\nmov.u32 %r0, %tid.x;\nsetp.lt.u32 %p0, %r0, 128;\n@%p0 bra LESS;\nsetmaxnreg.inc.sync.aligned.u32 {more};\nbra END;\n\
              LESS:\nsetmaxnreg.dec.sync.aligned.u32 {fewer};\nEND:\nret;\n}}\n"
         );
         let report = common::run(&load(&text), &common::launch("k", 384, vec![]), None, 100_000);
         report.findings
     };
+    let run = |directives: &str, fewer: u32| run_with(directives, fewer, 232);
     assert_eq!(run(".minnctapersm 1", 40), []);
     assert_eq!(run("", 48), []);
     let found = run(".minnctapersm 1", 48);
@@ -165,6 +166,11 @@ fn registers_that_nobody_gives_back() {
     // Where too few came from: a number there may be the wrong one.
     let gave = found[0].labels.iter().find(|label| label.text == "warps 0 to 3 gave 120 registers a thread here");
     assert!(gave.is_some_and(|label| !label.aside && label.place.text.contains("setmaxnreg.dec")), "{found:#?}");
+    // Where nobody asks for 168, the assembler lets all begin with fewer: 152 are there, 160 cannot be given back.
+    assert_eq!(run_with(".minnctapersm 1", 152, 152), []);
+    let found = run_with(".minnctapersm 1", 160, 152);
+    assert!(found[0].title.starts_with("setmaxnreg.dec to 160 registers a thread, of which warp 0"), "{found:?}");
+    assert!(found[0].title.ends_with("has 152"), "{found:?}");
 }
 
 /// Warps 0 to 3 wait for an arrival that comes behind a wait for registers. If nobody gives registers back any more, that one is the root, and the

@@ -50,8 +50,15 @@ fn registers_that_no_thread_has() {
         let report = emulator::run(&program, &launch, &Options::default());
         report.findings.first().map(|d| d.code)
     };
-    assert_eq!((first(".maxnreg 255"), first(".maxnreg 24")), (Some("register-count"), Some("hang")));
-    for most in ["", ".maxnreg 256", ".maxnreg 2147483648", ".maxnreg 4294967295", ".maxnreg 18446744073709551615"] {
+    assert_eq!(first(".maxnreg 24"), Some("hang"));
+    for most in [
+        "",
+        ".maxnreg 255",
+        ".maxnreg 256",
+        ".maxnreg 2147483648",
+        ".maxnreg 4294967295",
+        ".maxnreg 18446744073709551615",
+    ] {
         assert_eq!(first(most), None, "{most}");
     }
 }

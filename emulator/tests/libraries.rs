@@ -99,6 +99,7 @@ const KERNELS: &[Kernel] = &[
     Kernel { name: "tilus_hopper_v3", ..TILUS },
     Kernel { name: "tilus_hopper_v4", ..TILUS },
     Kernel { name: "tilus_hopper_v5", ..TILUS },
+    Kernel { name: "flashinfer_split_k", size: [24, 192, 3072], inputs: Bf16, outputs: Bf16, ..CUTE_DSL },
     Kernel { name: "tilelang_pair", size: [512, 512, 256], inputs: Bf16, outputs: Bf16, b: Columns, ..CUTE_DSL },
 ];
 
@@ -410,5 +411,6 @@ kernels!(
     deep_gemm_bf16_grouped,
     deep_gemm_fp8,
     deep_gemm_fp8_fp4,
-    deep_gemm_hc_prenorm
+    deep_gemm_hc_prenorm,
+    flashinfer_split_k
 );

@@ -91,6 +91,60 @@ fn a_phase_that_another_warp_waits_for_first_has_parity_0() {
     );
 }
 
+/// A warp arrives for phase 0 and for phase 1, and waits for the second alone, as the kernel of FlashInfer's TGV for pairs of CTAs does with the
+/// mbarrier behind which tensor memory is freed. Both phases are complete when it looks: the arrival that is shown is the one of phase 0.
+#[test]
+fn who_arrives_for_two_phases_waits_for_the_first_too() {
+    let arrive = "@%p1 mbarrier.arrive.shared.b64 _, [full];";
+    let wait = |n: u32, parity: u32| {
+        format!("WAIT_{n}:\nmbarrier.try_wait.parity.shared.b64 %p3, [full], {parity};\n@!%p3 bra WAIT_{n};\n")
+    };
+    let run = |first: &str| {
+        let own = format!("{arrive}\n{first}\n{arrive}\nnanosleep.u32 4000;\n{}", wait(1, 1));
+        let other = format!("nanosleep.u32 1000;\n{arrive} // first\n{}{arrive}", wait(2, 0));
+        let text = kernel(&format!("{own}bra DONE;\nWARP_1:\n{other}\nbra DONE;\nWARP_2:\nbra DONE;"));
+        let text = text.replace("init.shared.b64 [full], 1;", "init.shared.b64 [full], 2;");
+        let report = common::run(&load(&text), &launch("k", 96, vec![zeroes("out", 64)]), None, 100_000);
+        (text, report)
+    };
+    let (_, right) = run(&wait(0, 0));
+    assert!(right.findings.is_empty(), "{}", rendered(&right));
+    let (text, wrong) = run("nanosleep.u32 2000;");
+    let found = wrong.findings.iter().find(|d| d.code == "phase-overtaken").expect("it is found");
+    let line = text.lines().nth(found.labels[0].place.line as usize - 1).unwrap_or_default();
+    assert!(line.ends_with("// first"), "{line}\n{}", rendered(&wrong));
+    assert_eq!(
+        found.help,
+        "Let warp 0 wait for parity 0, too, before it arrives for the second time: this wait is for the phase behind that, and parity 1 lets it \
+         pass before anything has arrived."
+    );
+}
+
+/// What a copy was issued behind came before it is complete: who has waited for its bytes waits for phase 1 of an mbarrier whose phase 0 the
+/// issuer had seen, as the kernel of FlashInfer's gated delta net does with its state. Who has not waited for them may come earlier.
+#[test]
+fn a_phase_that_came_before_a_copy_is_not_waited_for_again() {
+    let run = |copied: &str| {
+        let wait = |n: u32, at: &str, parity: u32| {
+            format!("WAIT_{n}:\nmbarrier.try_wait.parity.shared.b64 %p3, [{at}], {parity};\n@!%p3 bra WAIT_{n};\n")
+        };
+        let text = kernel(&format!(
+            "@!%p1 bra DONE;\n{ARRIVE}\n{}{ARRIVE}\nbra DONE;\n\
+             WARP_1:\n@!%p1 bra DONE;\n{}mbarrier.arrive.expect_tx.shared.b64 _, [full], 64;\n\
+             cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd0], 64, [full];\nbra DONE;\n\
+             WARP_2:\n@!%p1 bra DONE;\n{copied}mbarrier.arrive.shared.b64 _, [free];\n{}bra DONE;",
+            wait(0, "free", 0),
+            wait(1, "bar", 0),
+            wait(2, "bar", 1),
+        ));
+        let report = common::run(&load(&text), &launch("k", 96, vec![zeroes("out", 64)]), None, 100_000);
+        report.findings.iter().map(|d| d.code).collect::<Vec<_>>()
+    };
+    let wait = "COPIED:\nmbarrier.try_wait.parity.shared.b64 %p4, [full], 0;\n@!%p4 bra COPIED;\n";
+    assert_eq!(run(wait), [""; 0]);
+    assert!(run("nanosleep.u32 4000;\n").contains(&"phase-overtaken"));
+}
+
 /// A ring of two stages, of which the consumer frees the other one each time. Where phase 0 comes behind this wait, it is for what is free.
 #[test]
 fn a_stage_that_is_freed_too_early_is_freed_behind_the_wait() {

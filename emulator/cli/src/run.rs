@@ -237,6 +237,15 @@ struct Seen<'a> {
     seeds: Vec<u64>,
 }
 
+impl Seen<'_> {
+    /// A schedule shows it as well; one may show it twice, in other columns of tensor memory say.
+    fn under(&mut self, seed: Option<u64>) {
+        if self.seeds.last() != seed.as_ref() {
+            self.seeds.extend(seed);
+        }
+    }
+}
+
 impl Summary<'_> {
     fn text(&self, texts: &Texts, notes: Notes) -> String {
         let mut out = self.printed();
@@ -358,7 +367,7 @@ impl Summary<'_> {
                     seen.diagnostic.code == diagnostic.code && place(seen.diagnostic) == place(diagnostic)
                 };
                 match list.iter_mut().find(same) {
-                    Some(known) => known.seeds.extend(run.seed),
+                    Some(known) => known.under(run.seed),
                     None => list.push(Seen { diagnostic, seeds: run.seed.into_iter().collect() }),
                 }
             }
@@ -394,4 +403,27 @@ fn counts(findings: usize, notes: usize, shown: Notes) -> String {
         let _ = write!(text, ", {}{}", count(notes, "note"), if shown == Notes::Hide { " (hidden)" } else { "" });
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use emulator::Severity;
+
+    #[test]
+    fn a_schedule_that_shows_a_finding_twice_is_counted_once() {
+        let diagnostic = Diagnostic {
+            code: "tensor-freed-in-use",
+            severity: Severity::Finding,
+            title: String::new(),
+            labels: vec![],
+            rule: String::new(),
+            help: String::new(),
+            count: 1,
+            confirmed: None,
+        };
+        let mut seen = Seen { diagnostic: &diagnostic, seeds: vec![3] };
+        [3, 4, 4, 5].into_iter().for_each(|seed| seen.under(Some(seed)));
+        assert_eq!(seen.seeds, [3, 4, 5]);
+    }
 }

@@ -275,7 +275,7 @@ impl Cluster<'_> {
     }
 
     /// The statement of the last arrival in a phase.
-    fn early_arrival(&self, barrier: u32, phase: u64) -> Option<u32> {
+    pub fn early_arrival(&self, barrier: u32, phase: u64) -> Option<u32> {
         let history = &self.barriers[barrier as usize].history;
         history.iter().rev().find(|(n, _)| *n == phase).map(|&(_, site)| site)
     }

@@ -155,7 +155,8 @@ impl Cluster<'_> {
         let b = &self.barriers[barrier as usize];
         let warp = &mut self.warps[w];
         let before = warp.views.heard(b.actor);
-        let (phases, told) = b.learned(parity, before);
+        // A phase that is over by then, if only in time, is not the one that it waits for.
+        let (phases, told) = b.learned(parity, warp.views.came_before(b.actor));
         let known = &told.views;
         let fresh = known.hb.get(b.actor) > before;
         let phase = phases.checked_sub(1);

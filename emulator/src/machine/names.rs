@@ -93,7 +93,7 @@ pub fn listed(names: &[Name]) -> String {
             Unnamed::DynamicShared => {
                 format!("dynamic shared memory at {count} places from byte {first} to byte {last}")
             }
-            Unnamed::Tensor => format!("{count} columns of tensor memory from column {first} to column {last}"),
+            Unnamed::Tensor => format!("tensor memory at {count} columns from column {first} to column {last}"),
         });
     }
     match texts.as_slice() {
@@ -291,7 +291,7 @@ mod tests {
             (["a", "b", "c", "d", "e"].map(given).to_vec(), "a, b, c and 2 more"),
             (
                 [4, 5].map(|at| Name::Nameless(Unnamed::Tensor, at)).to_vec(),
-                "2 columns of tensor memory from column 4 to column 5",
+                "tensor memory at 2 columns from column 4 to column 5",
             ),
         ] {
             assert_eq!(listed(&names), says);

@@ -59,13 +59,15 @@ impl Cluster<'_> {
         let name = self.barrier_name(barrier);
         let (init, expected) = (self.barriers[barrier as usize].init.site, self.barriers[barrier as usize].expected);
         let b = &mut self.barriers[barrier as usize];
-        let arrivals: Vec<u32> = b.previous.iter().map(|&(site, _)| site).collect();
+        let arrival = b.previous.last().map(|&(site, _)| site);
         // What is known of the last phase that is complete.
         let last = b.phase.saturating_sub(1);
         let brought: Vec<u32> = b.traffic_before.brought.iter().map(|bytes| bytes.site).take(2).collect();
         for overtaken in std::mem::take(&mut b.overtaken) {
             let Overtaken { phase, site: wait, again, .. } = overtaken;
-            let site = arrivals.last().copied().unwrap_or(wait);
+            // A wait that comes late may be overtaken by an earlier phase.
+            let earlier = if phase == last { None } else { self.early_arrival(barrier, phase) };
+            let site = earlier.or(arrival).unwrap_or(wait);
             let bytes = !brought.is_empty() && phase == last;
             // In a loop it comes to the same round after round.
             let same = |untold: &&mut Untold| {
@@ -156,6 +158,13 @@ impl Cluster<'_> {
         let mut others = self.first_waits(barrier).filter(|(step, _)| usize::from(step.warp) != warp);
         if let Some((other, _)) = others.find(|(_, parity)| *parity == 0) {
             let other = self.warp_name(other.warp.into());
+            if self.arrives_twice_before(barrier, warp, site) {
+                let who = self.warp_name(warp);
+                return format!(
+                    "Let {who} wait for parity 0, too, before it arrives for the second time: this wait is for the phase behind that, and parity \
+                     1 lets it pass before anything has arrived."
+                );
+            }
             return format!(
                 "Let this wait be for parity 0, as that of {other} is: parity 1 lets it pass before anything has arrived."
             );
@@ -163,6 +172,17 @@ impl Cluster<'_> {
         "If the wait is for what this arrival tells, let it wait for parity 0; if it is for what is free at the beginning, let the arrival come \
          only behind it."
             .into()
+    }
+
+    /// A warp has arrived by two statements before it comes to this wait: the second arrival, and the wait, are for phase 1.
+    fn arrives_twice_before(&self, barrier: u32, warp: usize, site: u32) -> bool {
+        let own = self.record.steps.iter().filter(|step| usize::from(step.warp) == warp);
+        let before = own.take_while(|step| step.site != site);
+        let arrivals = before.filter_map(|step| match step.what {
+            What::Arrive { barrier: b, count: 1.., .. } if b == barrier => Some(step.site),
+            _ => None,
+        });
+        arrivals.collect::<std::collections::BTreeSet<_>>().len() == 2
     }
 
     /// What keeps an arrival back until all have seen the phase before, by its kind.

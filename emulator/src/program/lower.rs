@@ -300,6 +300,7 @@ fn entry(
             *target = labels.get(*target as usize).copied().flatten().unwrap_or(u32::MAX);
         }
     }
+    kernel.max_registers = kernel.max_registers.map(|most| most.min(most_taken(&kernel.code)));
     flow::set_reconvergence(&mut kernel.code);
     if let Some(plan) = plan {
         (kernel.registers.0, kernel.registers.1) = plan.places;
@@ -513,4 +514,14 @@ impl Lowering {
 fn registers_for(threads: u32, ctas: u32) -> u32 {
     let warps = threads.div_ceil(32).saturating_mul(ctas).div_ceil(4).max(1);
     (64 / warps * 8).clamp(8, MOST_REGISTERS)
+}
+
+/// The most registers for which a `setmaxnreg.inc` asks: the assembler lets no thread begin with more (ptxas 13.5: of 256 threads "Used 232
+/// registers" where 255 would fit, if 232 is the largest), so that such an `.inc` changes nothing.
+fn most_taken(code: &[Inst]) -> u32 {
+    let taken = code.iter().filter_map(|inst| match inst.op {
+        Op::SetRegisters { count, more: true } => Some(count),
+        _ => None,
+    });
+    taken.max().unwrap_or(u32::MAX)
 }

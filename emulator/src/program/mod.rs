@@ -92,7 +92,8 @@ pub(crate) struct Kernel {
     pub unwritten: (u16, u16),
     /// What registers are called. Several may share a place.
     pub names: Vec<(op::Reg, String)>,
-    /// What `.maxnreg` says, or `.minnctapersm` and the size of the block: registers that a thread begins with, where it executes `setmaxnreg`.
+    /// What `.maxnreg` says, or `.minnctapersm` and the size of the block, but no more than a `setmaxnreg.inc` asks for: registers that a thread
+    /// begins with, where it executes `setmaxnreg`.
     pub max_registers: Option<u32>,
     /// The number of a `.maxnreg` that says more than a thread can have, and is ignored.
     pub too_many_registers: Option<u32>,

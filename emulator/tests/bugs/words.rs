@@ -247,10 +247,10 @@ pub fn cases() -> Vec<Case> {
         ),
         case(
             "w10",
-            "a role takes fewer registers than it begins with",
+            "a role takes fewer registers than it has",
             own,
             roles,
-            &[("@take", "setmaxnreg.inc.sync.aligned.u32 152;")],
+            &[("@take", "setmaxnreg.inc.sync.aligned.u32 200;\nsetmaxnreg.inc.sync.aligned.u32 192;")],
             Finds(&[("register-count", "@take")]),
         ),
         Case {
