@@ -3,6 +3,7 @@
 use super::cache::Touched;
 use super::cluster::{Cluster, Place, Shared, mix};
 use super::findings::Findings;
+use super::forks::Forks;
 use super::fragments::Fragments;
 use super::outbox::Outbox;
 use super::registers::Registers;
@@ -85,7 +86,7 @@ impl<'a> Cluster<'a> {
             groups: Default::default(),
             writers: Default::default(),
             roles: Default::default(),
-            forks: Default::default(),
+            forks: Forks::default(),
             warpgroups: FxHashMap::default(),
             wgmmas: Default::default(),
             wgmma_scratch: Default::default(),
@@ -189,6 +190,7 @@ impl<'a> Cluster<'a> {
             });
             cluster.add_warps(rank as usize, threads, start, registers);
         }
+        cluster.forks = Forks::new(kernel.code.len(), cluster.warps.len());
         cluster
     }
 
