@@ -120,27 +120,27 @@ fn who_arrives_for_two_phases_waits_for_the_first_too() {
     );
 }
 
-/// What a copy was issued behind came before it is complete: who has waited for its bytes waits for phase 1 of an mbarrier whose phase 0 the
-/// issuer had seen, as the kernel of FlashInfer's gated delta net does with its state. Who has not waited for them may come earlier.
+/// What a commit was issued behind came before it arrives: who has waited for it waits for phase 1 of an mbarrier whose phase 0 the issuer had
+/// seen, as the kernel of FlashInfer's gated delta net does with its state. Who has not waited for it may come earlier.
 #[test]
-fn a_phase_that_came_before_a_copy_is_not_waited_for_again() {
-    let run = |copied: &str| {
+fn a_phase_that_came_before_a_commit_is_not_waited_for_again() {
+    let run = |committed: &str| {
         let wait = |n: u32, at: &str, parity: u32| {
             format!("WAIT_{n}:\nmbarrier.try_wait.parity.shared.b64 %p3, [{at}], {parity};\n@!%p3 bra WAIT_{n};\n")
         };
         let text = kernel(&format!(
             "@!%p1 bra DONE;\n{ARRIVE}\n{}{ARRIVE}\nbra DONE;\n\
-             WARP_1:\n@!%p1 bra DONE;\n{}mbarrier.arrive.expect_tx.shared.b64 _, [full], 64;\n\
-             cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd0], 64, [full];\nbra DONE;\n\
-             WARP_2:\n@!%p1 bra DONE;\n{copied}mbarrier.arrive.shared.b64 _, [free];\n{}bra DONE;",
+             WARP_1:\n@!%p1 bra DONE;\n{}{}\nbra DONE;\n\
+             WARP_2:\n@!%p1 bra DONE;\n{committed}mbarrier.arrive.shared.b64 _, [free];\n{}bra DONE;",
             wait(0, "free", 0),
             wait(1, "bar", 0),
+            COMMIT.replace("[bar]", "[full]"),
             wait(2, "bar", 1),
         ));
         let report = common::run(&load(&text), &launch("k", 96, vec![zeroes("out", 64)]), None, 100_000);
         report.findings.iter().map(|d| d.code).collect::<Vec<_>>()
     };
-    let wait = "COPIED:\nmbarrier.try_wait.parity.shared.b64 %p4, [full], 0;\n@!%p4 bra COPIED;\n";
+    let wait = "COMMITTED:\nmbarrier.try_wait.parity.shared.b64 %p4, [full], 0;\n@!%p4 bra COMMITTED;\n";
     assert_eq!(run(wait), [""; 0]);
     assert!(run("nanosleep.u32 4000;\n").contains(&"phase-overtaken"));
 }
