@@ -179,12 +179,14 @@ DONE:",
                |
             20 | cp.async.bulk.global.shared::cta.bulk_group [%rd0], [tile], 16;
                | --------------------------------------------------------------- the TMA engine writes it here
-            ...
+            21 | cp.async.bulk.commit_group;
+            22 | cp.async.bulk.wait_group.read 0;
+               | -------------------------------- warp 0 waits here only until the copy has read its source
             23 | ld.global.u32 %r3, [%rd0];
                | ^^^^^^^^^^^^^^^^^^^^^^^^^^ warp 0 reads it here
                |
-               = rule: A bulk copy out of shared memory is waited for by the thread that issued it: cp.async.bulk.wait_group.read says that its source has been read, cp.async.bulk.wait_group that its writes are made, too (PTX ISA, cp.async.bulk.wait_group).
-               = try: Before the result is used, let the thread that issued the copy execute cp.async.bulk.commit_group and cp.async.bulk.wait_group 0 (without .read).
+               = rule: With .read, cp.async.bulk.wait_group waits until the copies of its groups have read their sources, and not until their writes are made (PTX ISA, cp.async.bulk.wait_group).
+               = try: Execute cp.async.bulk.wait_group without .read before the result is used.
 
             `k`, default schedule: 1 finding; N cycles, 12 warp instructions
         "#]],
