@@ -216,16 +216,17 @@ fn a_flag_that_comes_late() {
     let late = [
         "mov.u32 %r1, 0;\nCOUNT:\nadd.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, 30000;\n@%p1 bra COUNT;",
         "mov.u32 %r1, 0;\nCOUNT:\nadd.u32 %r1, %r1, 1;\nld.relaxed.gpu.global.u32 %r2, [%a+64];\nsetp.lt.u32 %p1, %r1, 300;\n@%p1 bra COUNT;",
-        "nanosleep.u32 300000;",
-        "mbarrier.init.shared::cta.b64 [bar], 1;\nmbarrier.try_wait.parity.shared::cta.b64 %p1, [bar], 0;\n@!%p1 add.u32 %r1, %r1, 0;",
+        "mov.u32 %r1, 0;\nCOUNT:\nnanosleep.u32 1000;\nadd.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, 3000;\n@%p1 bra COUNT;",
+        "setp.eq.u32 %p3, %tid, 0;\n@%p3 mbarrier.init.shared::cta.b64 [bar], 1;\nbar.warp.sync 0xffffffff;\n\
+         mbarrier.try_wait.parity.shared::cta.b64 %p1, [bar], 0;\n@!%p1 add.u32 %r1, %r1, 0;",
     ];
     for late in late {
         let body = format!(
-            "setp.eq.u32 %p0, %cta, 0;\n@!%p0 bra ASK;\nmov.u32 %r1, 0;\n{late}\nst.release.gpu.global.u32 [%a], 1;\nbra END;\n\
+            "setp.eq.u32 %p0, %cta, 0;\nsetp.lt.and.u32 %p0, %tid, 32, %p0;\n@!%p0 bra ASK;\nmov.u32 %r1, 0;\n{late}\nst.release.gpu.global.u32 [%a], 1;\nbra END;\n\
              ASK:\nld.acquire.gpu.global.u32 %r3, [%a];\nsetp.eq.u32 %p2, %r3, 0;\n@%p2 bra ASK;"
         );
         let program = emulator::load(&kernel(&body)).unwrap_or_else(|e| panic!("{e:#?}"));
-        let report = emulator::run(&program, &with_zeros(4, 1), &Options::default());
+        let report = emulator::run(&program, &with_zeros(4, 64), &Options::default());
         assert!(report.completed && report.findings.is_empty(), "{late}: {:#?}", report.findings);
     }
 }

@@ -42,11 +42,11 @@ impl<'a> Cluster<'a> {
         if op.sync.is_some() {
             self.record.depends_on_timing(site, Timing::Memory);
         }
-        let far = matches!(targets.first(), Some((_, Target::Global { .. })));
+        let far = targets.iter().any(|(_, target)| matches!(target, Target::Global { .. }));
         if far {
             self.warps[w].rounds.look_far(op.sync.is_some());
         }
-        if op.sync.is_some() && targets.iter().any(|(_, t)| matches!(t, Target::Global { .. })) {
+        if op.sync.is_some() && far {
             self.order(at, &targets, total as u64, false, false, stamp);
             self.defer_load(at, op, targets, time);
             return Ok(());

@@ -137,7 +137,7 @@ impl Cluster<'_> {
         self.ctas[cta].loaded.copies.multiplied(footprint.runs(base), &laid);
         if footprint.granules() < u64::from(2 * laid.rows) {
             self.overlaps(cta, laid);
-        } else if self.has_exchanged_offsets(cta, &laid) {
+        } else if !laid.runs_over() && self.has_exchanged_offsets(cta, &laid) {
             // So its depths are no neighbours.
         } else if laid.runs_over() || laid.leaps() {
             self.check_rows(cta, laid);

@@ -71,15 +71,15 @@ impl Cluster<'_> {
                 }
                 _ => format!("Let the copy tell {name}: its bytes are announced there."),
             };
-        } else if announced > brought
-            && let Some((copy, barred)) = self.copy_barred(blocked, b)
-        {
-            self.add_barred(&mut d, copy, "this would bring bytes, but was never executed", &barred);
         } else if let Some((site, what)) = self.leaves_bytes(b).or_else(|| comes_too_often(&b.traffic)) {
             let place = self.place(site);
             let known = d.labels.iter().position(|label| label.place == place);
             let label = known.map(|at| d.labels.remove(at)).unwrap_or_else(|| self.label(site, ""));
             d.labels.insert(0, Label { text: format!("{}{what}", label.text), ..label });
+        } else if announced > brought
+            && let Some((copy, barred)) = self.copy_barred(blocked, b)
+        {
+            self.add_barred(&mut d, copy, "this would bring bytes, but was never executed", &barred);
         }
         d
     }

@@ -115,7 +115,7 @@ impl Cluster<'_> {
             }
             return d;
         }
-        let known = self.warps[root.warp].views.heard(b.actor);
+        let known = self.warps[root.warp].views.came_before(b.actor);
         if b.next_epoch() > known + 2 {
             // Phases went by that the waiter never saw.
             let arrivers = self.warps_that_arrive(b);
@@ -228,16 +228,18 @@ impl Cluster<'_> {
             return None;
         }
         let mut by: BTreeMap<(u16, u32, u32), u32> = BTreeMap::new();
-        let mut all = 0;
+        let mut all = 0u64;
         for step in &self.record.steps {
             let What::Arrive { barrier: to, count, .. } = step.what else { continue };
             if to == barrier && count > 0 {
                 *by.entry((step.warp, step.lanes, step.site)).or_default() += 1;
-                all += count;
+                all += u64::from(count);
             }
         }
         let &rounds = by.values().next()?;
-        (by.values().all(|&times| times == rounds) && all % rounds == 0).then(|| all / rounds)
+        let of_a_round = all / u64::from(rounds);
+        let even = by.values().all(|&times| times == rounds) && all.is_multiple_of(rounds.into());
+        u32::try_from(of_a_round).ok().filter(|_| even)
     }
 
     /// What comes to it by threads themselves: neither bytes nor commits.

@@ -7,9 +7,12 @@ use crate::diagnostic::Diagnostic;
 use crate::program::flow::successors;
 use crate::program::known::Known;
 use crate::program::op::{Alu, Inst, Logic, Op, Reg, ShuffleMode, Special};
+use std::cell::Cell;
 
 /// So many statements on the way to a value are looked at.
 const DEEP: u32 = 12;
+/// And so many for all threads together.
+const MOST: u32 = 1 << 15;
 
 /// What to do about a guard that keeps everybody from a statement, by where threads stand in the launch.
 const NOBODY_GOES: &str =
@@ -142,10 +145,11 @@ impl Cluster<'_> {
             (0..32).filter(move |lane| first + lane < threads).map(move |lane| Who { warp, lane })
         };
         let all: Vec<Who> = barred.came.iter().flat_map(lanes).collect();
+        let left = Cell::new(MOST);
         self.deciders(barred.guard, code[barred.guard].guard, barred.wanted, DEEP).into_iter().find_map(|(at, pred)| {
             let Op::Setp { f: Alu::Compare32(_), a, b, .. } = code[at].op else { return None };
             let sides = |&who: &Who| -> Option<[u32; 2]> {
-                let sides = [self.value_of(at, a, who, DEEP)?, self.value_of(at, b, who, DEEP)?];
+                let sides = [self.value_of(at, a, who, (DEEP, &left))?, self.value_of(at, b, who, (DEEP, &left))?];
                 let mut known = Known::default();
                 [a, b].iter().zip(sides).for_each(|(&reg, side)| known.set_number(reg, Some(side)));
                 known.execute(&code[at], &self.kernel.constants32);
@@ -175,15 +179,16 @@ impl Cluster<'_> {
         }
     }
 
-    /// What a register holds in front of an instruction, where the thread's place in the launch decides it.
-    fn value_of(&self, at: usize, reg: u16, who: Who, deep: u32) -> Option<u32> {
+    /// What a register holds in front of an instruction, where the thread's place in the launch decides it. So deep, and so many statements in all.
+    fn value_of(&self, at: usize, reg: u16, who: Who, (deep, left): (u32, &Cell<u32>)) -> Option<u32> {
         let constants = &self.kernel.constants32;
         if let Some(&(_, value)) = constants.iter().find(|constant| constant.0 == reg) {
             return Some(value);
         }
+        left.set(left.get().checked_sub(1)?);
         let writer = self.writers().only(at, Reg::B32(reg)).filter(|_| deep > 0)?;
         let inst: &Inst = &self.kernel.code[writer];
-        let value = |reg: u16, who: Who| self.value_of(writer, reg, who, deep - 1);
+        let value = |reg: u16, who: Who| self.value_of(writer, reg, who, (deep - 1, left));
         match inst.op {
             _ if inst.facts.guarded => None,
             Op::Special { which, .. } if !which.is_time() && which != Special::Sm => {

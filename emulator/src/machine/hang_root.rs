@@ -185,7 +185,7 @@ impl Cluster<'_> {
         let State::Mbarrier { barrier, .. } = waiter.state else { return Vec::new() };
         let b = &self.barriers[barrier as usize];
         // Phases that the waiter has missed, and bytes that are too many, are nobody else's.
-        let known = self.warps[waiter.warp].views.heard(b.actor);
+        let known = self.warps[waiter.warp].views.came_before(b.actor);
         let of_bytes = b.pending == 0;
         if b.next_epoch() > known + 2 || of_bytes && b.bytes <= 0 {
             return Vec::new();
@@ -212,7 +212,7 @@ impl Cluster<'_> {
         let begun = |waiter: &&Blocked| {
             barrier_of(waiter).is_some_and(|barrier| {
                 let b = &self.barriers[barrier as usize];
-                let missed = b.next_epoch() > self.warps[waiter.warp].views.heard(b.actor) + 2;
+                let missed = b.next_epoch() > self.warps[waiter.warp].views.came_before(b.actor) + 2;
                 !missed && (b.bytes != 0 || b.pending < b.expected)
             })
         };

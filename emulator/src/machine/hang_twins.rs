@@ -172,7 +172,10 @@ impl Cluster<'_> {
         if let Some(came) = arrival.filter(|_| !commit)
             && let Some(barred) = self.barred(blocked, came.site, |cta| cta == here)
         {
+            // Or the wait is wrong, as the help says.
+            let help = d.help.clone();
             self.add_barred(&mut d, came.site, "", &barred);
+            d.help = help;
         }
         d
     }

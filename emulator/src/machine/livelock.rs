@@ -175,6 +175,8 @@ impl Chip<'_> {
         }
         match (0..self.running.len()).find(|&at| self.cluster(at).time_limit_ends()) {
             Some(at) => {
+                // Who has waited goes on by itself.
+                self.cluster(at).round_since = None;
                 self.go_on(at, end);
                 false
             }

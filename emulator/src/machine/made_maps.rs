@@ -88,7 +88,7 @@ impl Cluster<'_> {
         let mut diagnostic = self.problem(
             "tensor-map",
             site,
-            format!("the kernel never sets {field} of the tensor map at {at}: {says}"),
+            format!("no tensormap.replace sets {field} of the tensor map at {at}: {says}"),
             "tensormap.replace changes one field; the other bits of the map stay what they were (PTX ISA, tensormap.replace). Bits of zero \
              are a global_dim of 1, and a global_stride of 0 (as an H200 writes these fields).",
             format!("Set {field} by tensormap.replace as well, or begin with a map that has it."),

@@ -11,7 +11,7 @@ use super::memory::Runs;
 use super::state::{ActorKind, Race};
 use super::tensor_maps::{MAP_BYTES, MapPlace};
 use super::warp::Queue;
-use crate::order::{ActorId, Stamp};
+use crate::order::{ActorId, Stamp, Views};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
@@ -86,6 +86,12 @@ impl Cluster<'_> {
             self.warps[w].views.hb.raise(reads.loads.actor, known.loads);
             self.warps[w].views.hb.raise(reads.stores.actor, known.stores);
         }
+    }
+
+    /// Whether an access is a copy's reading of its map, which has come before in time: that orders nothing else, but is enough for who changes the
+    /// map then. The commit of an MMA that multiplied what the copy brought tells as much.
+    pub fn has_read_its_map(&self, access: Stamp, views: &Views) -> bool {
+        matches!(self.kind(access), Some(ActorKind::MapReads { .. })) && views.came_before(access.actor) >= access.epoch
     }
 
     /// Somebody changes a map that a copy of its cluster may not have read yet.

@@ -106,7 +106,7 @@ impl Cluster<'_> {
         if seen.len() == MOST {
             return false;
         }
-        let Some(exchanged) = self.look_at_offsets(cta, laid) else { return false };
+        let exchanged = self.look_at_offsets(cta, laid).unwrap_or_default();
         self.offsets.seen.push((key, exchanged));
         if exchanged {
             let told = self.exchanged(laid);

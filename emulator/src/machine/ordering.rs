@@ -136,7 +136,9 @@ impl Cluster<'_> {
     fn touch_global_as(&mut self, time: u64, runs: Runs, stamp: Stamp, (writes, again): (bool, bool), views: &Views) {
         let again = again.then_some(&self.rewrites.again);
         let by = Toucher { stamp, views, homes: self.scopes.homes(), again };
-        if let Some(conflict) = self.tracker.touch(runs, by, writes) {
+        if let Some(conflict) = self.tracker.touch(runs, by, writes)
+            && !self.has_read_its_map(conflict.first, views)
+        {
             self.race(Race::new(RaceMemory::Global(runs.buffer), conflict, stamp));
         }
         if !writes {

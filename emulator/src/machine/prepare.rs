@@ -193,7 +193,8 @@ fn fits<'p>(program: &'p Program, launch: &Launch) -> Result<&'p Kernel, Vec<Dia
             k,
         );
     }
-    // With setmaxnreg the assembler gives each thread all that `.maxnreg` allows, whatever it needs (ptxas 13.5: "Used 168 registers").
+    // With setmaxnreg the assembler gives each thread all that `.maxnreg` allows, up to what an .inc asks for, whatever it needs (ptxas 13.5: of
+    // `.maxnreg 168` "Used 168 registers", and 152 where that is what the .inc asks for).
     let pools = kernel.code.iter().any(|inst| matches!(inst.op, Op::SetRegisters { .. }));
     if let Some(each) = kernel.max_registers.filter(|_| pools).map(|n| u64::from(n.next_multiple_of(8))) {
         let all = each.saturating_mul(threads.next_multiple_of(32));

@@ -5,10 +5,12 @@
 
 use super::bounding_box::Rows;
 use super::cluster::{Cluster, Stop};
+use super::memory::Runs;
 use super::reduction::function;
 use super::registers::lanes;
 use super::slices::Tile;
 use super::state::{At, Pending, Race, RaceMemory, Slot, Span};
+use super::tensor_maps::MAP_BYTES;
 use super::tma_places::GlobalSide;
 use super::tracker::Toucher;
 use crate::diagnostic::Severity;
@@ -117,6 +119,11 @@ impl Cluster<'_> {
             map,
         } = if op.bytes.is_some() { self.plain_bytes(at, lane, op)? } else { self.tensor_box(at, lane, op)? };
         if op.kind == TmaKind::Prefetch {
+            if let Some((buffer, offset)) = map.filter(|_| self.options.judges()) {
+                // Nobody can wait for a prefetch, or has to: at least it comes behind what wrote its map.
+                let (now, stamp) = (self.warps[w].fragments[f].ready_at, self.stamp(w, at.mask, site));
+                self.touch_global(w, now, Runs::one(buffer, offset, MAP_BYTES as u32), stamp, false);
+            }
             for (_, runs) in rows.iter().filter_map(|rows| rows.inside) {
                 self.missed(runs);
             }
@@ -151,7 +158,8 @@ impl Cluster<'_> {
             (stamp(groups.reads.actor), if matches!(op.kind, TmaKind::Reduce(_)) { writes.adds() } else { writes })
         };
         let now = self.warps[w].fragments[f].ready_at;
-        let map_read = map.filter(|_| !again).map(|map| self.read_map(w, now, map, load, site));
+        let map_read =
+            map.filter(|_| !again && self.options.judges()).map(|map| self.read_map(w, now, map, load, site));
         let repeats = !load && self.stores_again(w, lane, op.kind, &shared, &rows);
         for (_, runs) in rows.iter().filter_map(|rows| rows.inside) {
             if again || repeats {

@@ -261,7 +261,7 @@ impl Cluster<'_> {
             diagnostic.severity = Severity::Note;
             self.findings.add(diagnostic);
         }
-        if let Some(place) = self.global.find(address, MAP_BYTES as u64).filter(|_| param.is_none()) {
+        if let Some(place) = place {
             self.check_made_map(at.site, &map, place);
         }
         let map = Arc::new(map);

@@ -300,8 +300,8 @@ pub const RULES: &[Rule] = &[
     rule(
         "tensor-map-read",
         "A load with a tensor map in global memory.",
-        "A wait for the mbarrier phase that the load's bytes complete, or for a bulk group that a thread of its warp has committed since; then \
-         a change of the map.",
+        "A wait for the mbarrier phase that the load's bytes complete, or for a bulk group that a thread of its warp has committed since, or \
+         for what comes behind such a wait in time (a commit); then a change of the map.",
         "The reading of the map comes before the change. Reading it is a part of the copy, which runs by itself. An H200 was never seen to read it late.",
         "PTX ISA, asynchronous copy operations, cp.async.bulk.wait_group; assumption maps-of-loads-by-groups",
     ),

@@ -516,8 +516,8 @@ fn registers_for(threads: u32, ctas: u32) -> u32 {
     (64 / warps * 8).clamp(8, MOST_REGISTERS)
 }
 
-/// The most registers for which a `setmaxnreg.inc` asks: the assembler lets no thread begin with more (ptxas 13.5: of 256 threads "Used 232
-/// registers" where 255 would fit, if 232 is the largest), so that such an `.inc` changes nothing.
+/// The most registers for which a `setmaxnreg.inc` asks: the assembler lets no thread begin with more (ptxas 13.5, sm_100a: "Used 232
+/// registers" of 256 threads where 255 would fit, if 232 is the largest, and "Used 240 registers" of `.maxnreg 255` with an .inc of 240), so that such an `.inc` changes nothing.
 fn most_taken(code: &[Inst]) -> u32 {
     let taken = code.iter().filter_map(|inst| match inst.op {
         Op::SetRegisters { count, more: true } => Some(count),

@@ -21,7 +21,7 @@ fn fields_that_are_never_set_are_named() {
         let notes: Vec<_> = report.notes.iter().filter(|note| note.code == "tensor-map").cloned().collect();
         let all = told(&notes);
         assert!(report.is_clean() && notes.len() == 1, "line {line}: {}{all}", told(&report.findings));
-        assert!(all.contains(&format!("the kernel never sets {field} of the tensor map at `scratch`")), "{all}");
+        assert!(all.contains(&format!("no tensormap.replace sets {field} of the tensor map at `scratch`")), "{all}");
         assert!(all.contains(title), "{all}");
     }
     let right = case("device_maps", None);

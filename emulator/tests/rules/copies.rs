@@ -156,6 +156,31 @@ pub fn maps() -> Vec<Case> {
         order("tensor-map-read", PAIR, GLOBAL, again(USE, loaded, WAIT)),
         order("tensor-map-read", PAIR, GLOBAL, again(&format!("{USE}\n{COMMIT}"), stored, WAIT)),
         order("bulk-group-read", PAIR, GLOBAL, again(&store, stored, DONE)),
+        // By who has waited for the commit of who had waited for the load.
+        order(
+            "tensor-map-read",
+            PAIR,
+            GLOBAL,
+            format!(
+                "{INIT}\n@%first mbarrier.init.shared::cta.b64 [bar_b], 1;\nbar.sync 0;\nmov.pred %p3, %first;\nmov.pred %p4, %first;\n{MAKE}\n\
+                 {RELEASE}\n@%warp1 bra OTHER;\n{ACQUIRE}\n{USE}\nREAD: // rule\n\
+                 mbarrier.try_wait.parity.shared::cta.b64 %p1, [bar_b], 0; // rule\n@!%p1 bra READ; // rule\n\
+                 @%p3 tensormap.replace.tile.global_dim.global.b1024.b32 [%out], 0, 32;\n{WAIT}\nbra END;\nOTHER:\n\
+                 mbarrier.try_wait.parity.shared::cta.b64 %p1, [bar_a], 0;\n@!%p1 bra OTHER;\n\
+                 elect.sync %r5|%p5, 0xffffffff;\n@%p5 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar_b];\nEND:"
+            ),
+        ),
+        // A prefetch reads a map as well.
+        order(
+            "tensor-map",
+            PAIR,
+            GLOBAL,
+            format!(
+                "mov.pred %p3, %first;\n{MAKE}\n{RELEASE}\nbar.sync 0;\n\
+                 @%p3 tensormap.replace.tile.global_dim.global.b1024.b32 [%out], 0, 32;\n{RELEASE}\nbar.sync 0; // rule\n@!%warp1 bra END;\n\
+                 {ACQUIRE}\nsetp.eq.u32 %p4, %t, 32;\n@%p4 cp.async.bulk.prefetch.tensor.1d.L2.global [%out, {{0}}];\nEND:"
+            ),
+        ),
         order("tensor-map", PAIR, codes, pair(&marked(RELEASE), ACQUIRE)),
         order("tensor-map", PAIR, codes, pair(RELEASE, &marked(ACQUIRE))),
         order("tensor-map", GRID, codes, grid(&marked(ACQUIRE))),
