@@ -236,9 +236,9 @@ pub const ASSUMPTIONS: &[Assumption] = &[
     ),
     assume(
         "tensor-lane-field",
-        "The lane that a tcgen05.ld or st names must lie in the quarter that its warp can reach; another quarter is a note.",
-        "Hardware was seen to ignore the upper bits of the lane and to take the warp's own quarter, so that such a kernel works by chance; builds for debugging fault.",
-        "A load with another warp's lane on the device, in builds with and without debugging.",
+        "The lane that a tcgen05.ld or st names must lie in the quarter that its warp can reach; another quarter is a note, also one of lanes 128 to 255.",
+        "Hardware was seen to ignore the upper bits of the lane and to take the warp's own quarter, so that such a kernel works by chance (published GEMMs for pairs of CTAs count the lanes of the odd CTA from 128 on); builds for debugging fault.",
+        "A load with another warp's lane, and one with a lane from 256 on, on the device, in builds with and without debugging.",
     ),
     assume(
         "tensor-map-object",

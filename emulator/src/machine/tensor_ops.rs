@@ -61,7 +61,7 @@ impl Cluster<'_> {
                 "Let all threads of the warp give one address: that of the first lane it accesses, 32 times the warp's number modulo 4, not \
                  each thread its own lane.",
             ))
-        } else if lane >= LANES || !lane.is_multiple_of(rows) {
+        } else if lane >= 2 * LANES || !lane.is_multiple_of(rows) {
             // 16 lanes are the first or the second half of a quarter (PTX ISA 9.7.16.10.5: where accumulators of 16 lanes a quarter lie).
             Some((
                 format!("it begins at lane {lane}, with {rows} lanes"),
@@ -97,7 +97,8 @@ impl Cluster<'_> {
         }
         if lane / 32 != quarter {
             // Hardware was seen to take these bits from the warp's number, except where ptxas adds a check (`-G`):
-            // deepseek-ai/DeepGEMM, pull request 341. The ISA does not say what happens.
+            // deepseek-ai/DeepGEMM, pull request 341; lanes 128 to 255 in the odd CTA of a pair: gau-nernst/learn-cuda, 02e_matmul_sm100.
+            // The ISA does not say what happens.
             let mut diagnostic = self.problem(
                 "tensor-lane-quarter",
                 site,
