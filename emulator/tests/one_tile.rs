@@ -347,7 +347,35 @@ fn a_warp_addresses_lanes_of_another() {
         assert!(matches!(codes[..], [("tensor-lane-quarter", place)] if place.line >= 104), "{lane}: {codes:#?}");
     }
     let beyond = run(&edited("    shl.b32 %r22, %r22, 21;\n", "    mov.b32 %r22, 0x1000000;\n"), None);
-    assert_eq!(beyond.findings.iter().map(|d| d.code).collect::<Vec<_>>(), ["tensor-address"], "{:#?}", beyond.findings);
+    assert_eq!(
+        beyond.findings.iter().map(|d| d.code).collect::<Vec<_>>(),
+        ["tensor-address"],
+        "{:#?}",
+        beyond.findings
+    );
+}
+
+/// A lane whose bit of disable-output-lane is 1 is not written: taken for the lanes that are wanted, the finding names the mask.
+#[test]
+fn a_mask_that_disables_the_lanes_that_are_read() {
+    let mma = "tcgen05.mma.cta_group::1.kind::f16 [%r2], %rd3, %rd4, 0x08200010, %p3;";
+    for (lanes, mask) in [(128, "{%m, %m, %m, %m}"), (32, "{%z, %z, %m, %z}"), (0, "{%z, %z, %z, %z}")] {
+        let masked = mma.replace("%p3", &format!("{mask}, %p3"));
+        let text = edited(mma, &format!("{{.reg .b32 %m, %z;\nmov.b32 %m, -1;\nmov.b32 %z, 0;\n{masked}\n}}"));
+        let report = run(&text, None);
+        if lanes == 0 {
+            assert!(report.is_clean() && wrong(&report) == 0, "{:#?}", report.findings);
+            continue;
+        }
+        let [found] = &report.findings[..] else { panic!("{mask}: {:#?}", report.findings) };
+        assert_eq!(found.code, "undefined-value-stored", "{mask}");
+        let label = found.labels.iter().find(|l| l.place.text.contains("tcgen05.mma"));
+        let said = label.unwrap_or_else(|| panic!("{mask}: {found:#?}")).text.as_str();
+        assert!(
+            said.contains(&format!("{lanes} of the 128 lanes")) && said.contains("disable-output-lane"),
+            "{mask}: {said}"
+        );
+    }
 }
 
 /// A missing tcgen05 fence makes no difference to the machine code: a note, not a finding.

@@ -67,6 +67,8 @@ pub struct Recent {
     pub b: (SharedDescriptor, bool),
     /// What tells what lies there from what lay there before, of operands in shared memory of which that is known.
     pub brought: [Option<Brought>; 2],
+    /// Lanes that it does not write, of each CTA.
+    pub disabled: [u128; 2],
     /// It adds to what was there.
     pub adds: bool,
     /// Somebody has read the accumulator since.
@@ -83,6 +85,11 @@ impl Recent {
     /// Whether it has some lanes of these halves.
     fn shares(&self, halves: Halves) -> bool {
         [false, true].into_iter().any(|upper| self.layout.halves().has(upper) && halves.has(upper))
+    }
+
+    /// How many lanes of a CTA it leaves as they were.
+    pub fn lanes_left(&self, cta: usize) -> u32 {
+        cta.checked_sub(self.ctas.0).and_then(|place| self.disabled.get(place)).map_or(0, |lanes| lanes.count_ones())
     }
 
     fn lies_in(&self, cta: usize, halves: Halves, column: u32, columns: u32) -> bool {

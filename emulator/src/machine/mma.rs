@@ -294,6 +294,7 @@ impl Cluster<'_> {
             ),
             b: (b, i.b_mn_major),
             brought,
+            disabled: inputs.disabled,
             adds: inputs.accumulate,
             read: false,
             stamp,

@@ -95,9 +95,19 @@ impl Cluster<'_> {
     }
 
     /// A load of columns of tensor memory, of which nothing has written this one: it may be that an accumulator ends in front of it which should
-    /// have it, or has other lanes of it.
+    /// have it, or has other lanes of it, or that its MMA leaves lanes as they were.
     pub fn ends_in_front(&self, cta: usize, halves: Halves, (loaded, column): (u32, u32)) -> Option<Beside> {
-        let (mma, which, text, what) = match self.issued.last_of(cta, Halves::Both, column, 1) {
+        let last = self.issued.last_of(cta, Halves::Both, column, 1);
+        if let Some((mma, lanes)) = last.map(|mma| (mma, mma.lanes_left(cta))).filter(|&(_, lanes)| lanes > 0) {
+            return Some(Beside {
+                mma: mma.stamp.site,
+                text: format!("this MMA leaves {lanes} of the 128 lanes as they were: their bits of disable-output-lane are 1"),
+                help: "A bit of disable-output-lane that is 1 keeps an MMA from writing its lane (PTX ISA, tcgen05.mma): make those of the lanes that are \
+                       read 0, or leave the operand out."
+                    .into(),
+            });
+        }
+        let (mma, which, text, what) = match last {
             Some(mma) if mma.layout.halves() != Halves::Both => {
                 let (_, m, _) = mma.d;
                 let lanes = if mma.layout.halves() == Halves::Lower { "0 to 15" } else { "16 to 31" };

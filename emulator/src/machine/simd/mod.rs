@@ -166,11 +166,13 @@ pub fn run(work: impl Work) {
 /// Arrays; the compiler makes vectors of them as the target has them (SSE2, NEON).
 pub struct Plain;
 
-/// The operations of a [`Lanes`], each inlined.
+/// The operations of a [`Lanes`], each inlined; in tests each a call: they ask for blocks so large that the compiler would take half a minute to inline
+/// the loops over all lanes into them.
 macro_rules! each {
     ($(fn $name:ident $(<const $n:ident: u32>)? ($($arg:ident: $type:ty),*) -> $result:ty { $body:expr })*) => {
         $(
-            #[inline(always)]
+            #[cfg_attr(not(test), inline(always))]
+            #[cfg_attr(test, inline(never))]
             fn $name $(<const $n: u32>)? ($($arg: $type),*) -> $result {
                 $body
             }
