@@ -65,3 +65,24 @@ fn a_store_to_a_constant_is_refused() {
     let report = run(&load(&text), &launch("k", 1, vec![zeroes("out", 8)]), None, 1000);
     assert_eq!(common::codes(&report), ["out-of-bounds"], "{:#?}", report.findings);
 }
+
+/// A CTA has room for the shared variables of the module that its kernel names, by itself or in a function that it calls, whether the statement is
+/// ever executed or not; and for all of its own.
+#[test]
+fn a_cta_has_the_shared_variables_that_its_kernel_reaches() {
+    let declarations = ".shared .align 16 .b8 big[131072];\n.func deep() { .reg .b32 %a; mov.b32 %a, big; ret; }\n\
+         .func deeper() { call deep, (); ret; }\n.func other() { ret; }";
+    for (body, has) in [
+        ("call other, ();", false),
+        ("mov.b32 %r0, big;", true),
+        ("bra END; ld.shared.b32 %r0, [big+4];\nEND:", true),
+        ("call deeper, ();", true),
+        (".shared .b8 own[131072];", true),
+    ] {
+        let mut launch = launch("k", 1, vec![zeroes("out", 8)]);
+        launch.dynamic_shared = 131_072;
+        let report = run(&load(&kernel(declarations, body)), &launch, None, 1000);
+        let wanted: &[_] = if has { &["launch"] } else { &[] };
+        assert_eq!(common::codes(&report), wanted, "{body}: {:#?}", report.findings);
+    }
+}

@@ -5,9 +5,10 @@ use super::dependence::Dependence;
 use super::facts::{Facts, mark_fragments, needs_scopes, stores_to_halves};
 use super::layout::{layout, next_multiple};
 use super::op::{FALSE, Inst, Logic, Op, Reg, TRUE};
+use super::reached;
 use super::registers::{self, MOST_REGISTERS, Plan};
 use super::told::{at, enough};
-use super::variables::{module_variables, too_many};
+use super::variables::{module_variables, too_many, without_value};
 use super::waits::mark_waits;
 use super::{Bad, Kernel, ParamSlot, Program, RESERVED_SHARED, decode, flow, place, targets};
 use crate::diagnostic::{Diagnostic, Label};
@@ -223,10 +224,14 @@ fn entry(
     }
     // Names of the module may be given another meaning in the function.
     let inner = lowering.scopes.split_off(1);
+    let reached = reached::shared_variables(module, body);
     for variable in &module.variables {
         let known = bases.get(variable.name.as_str());
         let bound = match known.filter(|_| matches!(variable.space.as_str(), "global" | "const")) {
             Some(base) => lowering.bind(&variable.name, Binding::Global(*base)),
+            None if variable.space == "shared" && !reached.contains(variable.name.as_str()) => {
+                without_value(variable).and_then(|()| layout(variable)).map(|_| ())
+            }
             None => lowering.variable(variable),
         };
         if let Err(bad) = bound {

@@ -27,6 +27,7 @@ pub(crate) mod op;
 pub(crate) mod packed;
 mod packed_set;
 mod rare;
+mod reached;
 pub mod registers;
 
 mod rounding;

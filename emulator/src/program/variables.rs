@@ -116,7 +116,7 @@ fn content(v: &ast::Variable, bytes: usize, addresses: &HashMap<&str, u64>) -> R
 }
 
 /// Registers, shared and local memory hold nothing defined when a kernel begins.
-fn without_value(v: &ast::Variable) -> Result<(), Bad> {
+pub(super) fn without_value(v: &ast::Variable) -> Result<(), Bad> {
     if v.initial.is_empty() {
         return Ok(());
     }
