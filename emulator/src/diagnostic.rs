@@ -82,6 +82,12 @@ pub enum Meaning {
     PassedEarlier,
     /// An mbarrier that is initialised for fewer arrivals than come in a phase.
     CountsTooFew,
+    /// An access of a flag without the order that the accesses around it need.
+    OrdersNothing,
+    /// A CTA barrier at which warps of different groups let each other go on.
+    Mixes,
+    /// A multicast whose mask leaves out a CTA that its bytes are announced in.
+    LeavesOut,
     /// An MMA that no commit follows.
     NotCommitted,
     /// A copy that writes the same bytes for two mbarriers.

@@ -158,6 +158,15 @@ impl TensorMap {
         ))
     }
 
+    /// The dimension whose size would fit where that of dimension 0 stands, if that one does not: indices of dimension 1 are as far apart as so
+    /// many elements are large.
+    pub(crate) fn exchanged(&self) -> Option<usize> {
+        let apart = *self.strides.first()?;
+        let fits = |size: u64| (size * u64::from(self.element.bits())).div_ceil(8).next_multiple_of(16) == apart;
+        let inner = *self.dims.first()?;
+        (1..self.dims.len()).find(|&other| fits(self.dims[other]) && !fits(inner))
+    }
+
     /// The 128-byte object, as 32 words.
     ///
     /// # Errors

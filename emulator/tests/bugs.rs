@@ -11,6 +11,8 @@ mod afar;
 mod asked;
 #[path = "bugs/case.rs"]
 mod case;
+#[path = "bugs/causes.rs"]
+mod causes;
 #[path = "bugs/compiled.rs"]
 mod compiled;
 #[path = "bugs/engines.rs"]

@@ -3,7 +3,8 @@
 use super::cluster::Cluster;
 use super::instruction_descriptor::Accumulator;
 use super::issued::Recent;
-use super::tensor::Halves;
+use super::state::ActorKind;
+use super::tensor::{CELL, COLUMNS, Halves};
 use crate::diagnostic::Severity;
 use crate::program::op::{Op, Reg};
 
@@ -28,6 +29,35 @@ fn name(of: Accumulator) -> &'static str {
 const TYPE_OF_D: &str = "Bits 4 and 5 of the instruction descriptor are the type of D: 0 is FP16, 1 is FP32, 2 is S32 (PTX ISA 9.7.16.4.2).";
 
 impl Cluster<'_> {
+    /// An MMA takes elements of A, several of which lie in a column, from columns that an MMA has written last: those hold sums, one in each.
+    pub fn check_no_product(&mut self, cta: usize, from: u32, site: u32) {
+        if !self.options.judges() {
+            return;
+        }
+        let written = |column: u32| {
+            let by = self.ctas[cta].tensor_shadow.writer(u64::from(column) * CELL)?;
+            let queue = matches!(self.kind(by), Some(ActorKind::Mmas { .. }));
+            (queue && !self.is_tensor_copy(by.site)).then_some((column, by.site))
+        };
+        let Some((column, mma)) = (from..COLUMNS.min(from + 8)).find_map(written) else { return };
+        let mut diagnostic = self.problem(
+            "type-mismatch",
+            site,
+            format!("an MMA takes {} for A, which holds sums of another MMA", self.tensor_name(column)),
+            "Elements of A lie packed in tensor memory, 32 bytes of a row in 8 columns; an accumulator has one element of a row in each column (PTX \
+             ISA, tcgen05.mma, tcgen05.ld).",
+            format!(
+                "Let A begin where tcgen05.st has stored it: this MMA takes columns {from} to {}. If it is meant to take a product, load that (tcgen05.ld), \
+                 convert it and store it for A.",
+                from + 7
+            ),
+        );
+        diagnostic.severity = Severity::Finding;
+        diagnostic.labels[0].text = format!("A is taken from columns {from} to {} here", from + 7);
+        diagnostic.labels.push(self.label(mma, "this MMA has written there last"));
+        self.supplies.takes_sums(cta, from, diagnostic);
+    }
+
     /// An MMA writes all lanes of an accumulator (`whole`), or adds to it: what did the last one leave there? Who computes the same
     /// product again, as one does to measure, loses nothing.
     pub fn check_accumulator(&mut self, new: &Recent, adds: bool, whole: bool) {

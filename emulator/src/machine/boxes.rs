@@ -206,7 +206,7 @@ impl Cluster<'_> {
         let mut diagnostic = self.problem(
             "operand-overlap",
             site,
-            format!("both CTAs of the pair hold the same {rows} rows of {which}, so that half of D's {what} are those of the other half"),
+            format!("both CTAs of the pair hold the same {rows} rows of {which}, so that half of D's {what} come out twice, and those of the other half of {which} are missing"),
             "An MMA with cta_group::2 takes one half of A's rows and one half of B's from each CTA of the pair (PTX ISA 9.7.16.5).",
             "Let the row coordinate of the copy depend on the CTA's rank in the pair: each CTA loads the half that the other one does not."
                 .into(),
@@ -222,7 +222,7 @@ impl Cluster<'_> {
             let labels = [(sites[0], one), (sites[1], other)].map(|(site, cta)| self.label(site, whose(cta)));
             diagnostic.labels.extend(labels);
         }
-        self.findings.add(diagnostic);
+        self.findings.add_alike(diagnostic);
     }
 
     /// Elements of an operand lie in the same bytes.

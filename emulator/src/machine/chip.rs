@@ -115,6 +115,7 @@ pub struct Chip<'a> {
     pub judged: BTreeMap<u128, Deadlock>,
     pub ahead: Arc<Ahead>,
     pub timing: Vec<Label>,
+    pub requests_refused_and_granted: [u32; 2],
 }
 
 impl<'a> Chip<'a> {
@@ -185,6 +186,7 @@ impl<'a> Chip<'a> {
             judged: BTreeMap::new(),
             ahead: Arc::default(),
             timing: vec![],
+            requests_refused_and_granted: [0; 2],
             s,
         };
         chip.rates = chip.share(chip.most.min(chip.queue.total as usize) as u64 * u64::from(size), 1, 1);
@@ -347,6 +349,7 @@ impl<'a> Chip<'a> {
             Item::Cancel(request) => {
                 let extent = cluster_extent(self.s.kernel, self.s.launch);
                 let first = self.queue.take().map(|taken| self.queue.first_cta(taken, extent));
+                self.requests_refused_and_granted[usize::from(first.is_some())] += 1;
                 self.cluster(at).answer_cancel(*request, first, end);
                 return self.go_on(at, end);
             }

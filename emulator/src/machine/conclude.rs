@@ -2,6 +2,7 @@
 
 use super::chip::{Chip, Running};
 use super::cluster::Cluster;
+use super::explain_protocol::TAKES_OVER;
 use super::findings::Findings;
 use super::schedule::Progress;
 use super::spare::Spare;
@@ -19,7 +20,11 @@ impl<'a> Chip<'a> {
         cluster.tell_overtaken(ended);
         cluster.tell_unshifted();
         match ended {
-            true => cluster.finish(),
+            true => {
+                let sums = cluster.supplies.sums_for_a().collect::<Vec<_>>();
+                sums.into_iter().for_each(|finding| cluster.findings.add(finding));
+                cluster.finish();
+            }
             false => cluster.tell_depths(&[]),
         }
         cluster.explain_races();
@@ -133,6 +138,13 @@ impl<'a> Chip<'a> {
             if !incomplete.contains(&what) {
                 incomplete.push(what);
             }
+        }
+        // What is done with a cluster that was taken over, this run has not seen.
+        if let [1..=u32::MAX, 0] = self.requests_refused_and_granted
+            && let Some(label) = self.timing.iter_mut().find(|label| label.text == TAKES_OVER)
+        {
+            label.text += "; here each request is refused, since all clusters run at once. With `resident_clusters` 1 in the launch's `attributes`, one runs at \
+                           a time, and takes the others over";
         }
         Report {
             incomplete,

@@ -318,7 +318,7 @@ impl Cluster<'_> {
         for (name, slice) in [("A", a), ("B", b)] {
             diagnostic.labels.push(self.label(slice.load, format!("{}: {loaded}", slice.brought(name))));
         }
-        self.findings.add(diagnostic);
+        self.findings.add_alike(diagnostic);
     }
 
     /// An MMA takes operands for elements of another width than those of the tensor map by which they were loaded: a note, since a map may also be

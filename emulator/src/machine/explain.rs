@@ -29,6 +29,20 @@ macro_rules! race_rule {
 pub const RACE_RULE: &str = race_rule!(".");
 pub const GLOBAL_RULE: &str = race_rule!("; the launch itself does not order its CTAs.");
 
+/// Advice for threads of one CTA, made one for those of two CTAs of a cluster: no CTA barrier is for both.
+fn across_ctas(help: &str) -> String {
+    const BARRIER: &str = "a cluster barrier (barrier.cluster.arrive, then barrier.cluster.wait)";
+    const INSTEAD: &[(&str, &str)] = &[
+        ("a CTA barrier (bar.sync 0)", BARRIER),
+        ("a CTA barrier (bar.sync)", BARRIER),
+        ("a barrier (bar.sync)", BARRIER),
+        ("(bar.sync)", "(at a cluster barrier)"),
+        ("(or a CTA barrier)", "(or a cluster barrier)"),
+        ("(CTA barrier, or the mbarrier)", "(cluster barrier, or the mbarrier)"),
+    ];
+    INSTEAD.iter().fold(help.to_string(), |help, (one, other)| help.replace(one, other))
+}
+
 impl Cluster<'_> {
     /// Explains all conflicts of the run.
     pub fn explain_races(&mut self) {
@@ -123,7 +137,11 @@ impl Cluster<'_> {
             RaceMemory::Tensor(_) => self.with_an_unheeded_wait(race, self.explain_tensor(race)),
             RaceMemory::Global(buffer) => self.explain_global(race, buffer),
         };
-        self.of_an_unread_wait(race, draft)
+        let draft = self.of_an_unread_wait(race, draft);
+        match self.ctas_of(race.conflict.first, race.second) {
+            Some(_) => Draft { help: across_ctas(&draft.help), ..draft },
+            None => draft,
+        }
     }
 
     /// An arrival was one too many, made by others than who issues this MMA, at an mbarrier that the MMA has waited for: that the MMA reads too
@@ -151,6 +169,16 @@ impl Cluster<'_> {
             _ => None,
         };
         self.kernel.code.iter().filter(|inst| inst.site == site).find_map(|inst| called(&inst.op))
+    }
+
+    /// What a statement is called that writes shared memory.
+    pub fn called_writer(&self, site: u32) -> &'static str {
+        let copies = |op: &Op| matches!(op, Op::Tma(_));
+        match self.called_async(site) {
+            Some(name) => name,
+            None if self.kernel.code.iter().any(|inst| inst.site == site && copies(&inst.op)) => "a bulk copy",
+            None => "a plain store",
+        }
     }
 
     /// Whether the first access of a conflict writes what it writes whatever was there before. What an atomic operation or a reduction leaves

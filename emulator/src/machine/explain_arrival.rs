@@ -203,7 +203,9 @@ impl Cluster<'_> {
             "Initialise the mbarrier for as many threads as arrive in a round, or let as many arrive as it is initialised for.".into(),
         );
         diagnostic.severity = Severity::Finding;
-        diagnostic.labels.push(self.label(init, format!("initialised for {} a phase", counted(expected, "arrival"))));
+        let meaning = if phases > 1 { Meaning::CountsTooFew } else { Meaning::Plain };
+        let made = self.label(init, format!("initialised for {} a phase", counted(expected, "arrival")));
+        diagnostic.labels.push(made.that_means(meaning));
         self.findings.add(diagnostic);
     }
 }

@@ -5,7 +5,7 @@ use super::hang::Blocked;
 use super::hang_role::Barred;
 use super::mbarrier::{Bytes, Mbarrier, Traffic, sum};
 use super::names::{counted, counted_are, distinct};
-use crate::diagnostic::{Diagnostic, Label, Severity};
+use crate::diagnostic::{Diagnostic, Label, Meaning, Severity};
 use crate::program::op::{Op, TmaKind};
 use crate::protocol::{Doubt, Step, What, Why};
 
@@ -55,7 +55,9 @@ impl Cluster<'_> {
             };
             // Where others tell this one, what is announced is meant for it.
             let at = if brought > 0 { 0 } else { d.labels.len() };
-            d.labels.insert(at, self.label(site, text));
+            let leaves_out = twin && !alone && self.is_multicast_load(site) && !self.is_request(site);
+            let meaning = if leaves_out { Meaning::LeavesOut } else { Meaning::Plain };
+            d.labels.insert(at, self.label(site, text).that_means(meaning));
             d.help = match twin {
                 true if alone => format!(
                     "If CTA {} is to get these bytes, too, write .multicast::cluster, and a mask of all that get them; else let a thread of CTA {} copy its own, or \
@@ -66,7 +68,7 @@ impl Cluster<'_> {
                     "Let the request have .multicast::cluster::all: without, its response comes to the CTA that asks alone, and not to CTA {}.",
                     b.cta
                 ),
-                true if self.is_multicast_load(site) => {
+                true if leaves_out => {
                     format!("Let the CTA mask of this multicast name CTA {}, too: its bit {} is not set.", b.cta, b.cta)
                 }
                 _ => format!("Let the copy tell {name}: its bytes are announced there."),

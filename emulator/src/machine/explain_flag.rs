@@ -2,7 +2,7 @@
 
 use super::cluster::Cluster;
 use super::explain_copy::Cure;
-use crate::diagnostic::Label;
+use crate::diagnostic::{Label, Meaning};
 use crate::order::Stamp;
 use crate::program::facts::{Way, ways_lead};
 use crate::program::op::{FenceWays, Op, Space};
@@ -142,11 +142,19 @@ impl Cluster<'_> {
             }
             both => both,
         };
-        let text = |order| format!("without {order}, this orders none of the accesses around it");
+        let label = |site, order| {
+            let text = format!("without {order}, this orders none of the accesses around it");
+            self.label(site, text).that_means(Meaning::OrdersNothing)
+        };
         if set.is_some() && set == seen {
-            return set.into_iter().map(|site| self.label(site, text(".release and .acquire (.acq_rel)"))).collect();
+            return set.into_iter().map(|site| label(site, ".release and .acquire (.acq_rel)")).collect();
         }
-        let set = set.map(|site| self.label(site, text(".release")));
-        set.into_iter().chain(seen.map(|site| self.label(site, text(".acquire")))).collect()
+        set.map(|site| label(site, ".release")).into_iter().chain(seen.map(|site| label(site, ".acquire"))).collect()
+    }
+
+    /// What a warp accesses here is data, and no flag: it has looked at a flag before.
+    pub fn looks_at_a_flag_before(&self, access: Stamp) -> bool {
+        let flags = self.kernel.code.iter().filter(|inst| hears(&inst.op).is_some() && inst.site < access.site);
+        flags.into_iter().any(|inst| self.comes_behind(access.site, inst.site))
     }
 }

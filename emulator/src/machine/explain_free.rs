@@ -5,7 +5,7 @@ use super::explain_copy::Cure;
 use super::mbarrier::Came;
 use super::names::{counted, distinct};
 use super::state::{ActorKind, Race, RaceMemory};
-use crate::diagnostic::Label;
+use crate::diagnostic::{Label, Meaning};
 use crate::order::Stamp;
 
 const RULE: &str = "What is read may be overwritten only by who knows that: who has waited for an mbarrier at which the readers arrive when they have read it \
@@ -108,7 +108,7 @@ impl Cluster<'_> {
                  counts {}.",
                 b.expected
             );
-            Some(Cure { labels: vec![init], ..Cure::new(RULE, help) })
+            Some(Cure { labels: vec![init.that_means(Meaning::CountsTooFew)], ..Cure::new(RULE, help) })
         })
     }
 

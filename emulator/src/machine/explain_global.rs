@@ -108,7 +108,13 @@ impl Cluster<'_> {
             }
             self.cure_of_narrow_flags(first, second, false).or_else(|| self.cure_of_a_lonely_flag(writer, reader))
         };
-        let cure = self.cure_of_scope(race).or_else(|| self.cure_of_strength(race));
+        // What adds to data is strong, and yet no flag, nor is what is read behind one.
+        let of_a_flag = !flags.is_empty()
+            && self.combines(writer.site)
+            && self.apart(first, second)
+            && self.looks_at_a_flag_before(reader);
+        let cure = self.cure_of_scope(race).or_else(|| if of_a_flag { ordered() } else { None });
+        let cure = cure.or_else(|| self.cure_of_strength(race));
         // Of a store that is waited for, the flag behind it says more than the copy.
         let cure = cure.or_else(|| if self.is_waited_for(writer.site) && !flags.is_empty() { ordered() } else { None });
         let cure = cure.or_else(|| self.cure_of_copy(race, true).filter(|_| !by_several));
@@ -160,7 +166,7 @@ impl Cluster<'_> {
     }
 
     /// The CTAs of two accesses, where they are two CTAs of this cluster.
-    fn ctas_of(&self, first: Stamp, second: Stamp) -> Option<[usize; 2]> {
+    pub fn ctas_of(&self, first: Stamp, second: Stamp) -> Option<[usize; 2]> {
         let (first, second) = (self.cta_of(first)?, self.cta_of(second)?);
         (first != second).then_some([first, second])
     }

@@ -48,6 +48,9 @@ impl Ahead {
     }
 }
 
+/// Of a request of launch control: why time decides.
+pub const TAKES_OVER: &str = "which cluster it takes over depends on which have begun";
+
 impl Cluster<'_> {
     /// It has ended, with others: its record may be judged at once.
     pub fn judge_ahead(&self, ahead: &Ahead) {
@@ -138,7 +141,7 @@ impl Cluster<'_> {
     pub fn timing_labels(&self) -> Vec<Label> {
         let text = |why| match why {
             Timing::Polled => "asks an mbarrier and goes on whatever the answer is",
-            Timing::LaunchControl => "which cluster it takes over depends on which have begun",
+            Timing::LaunchControl => TAKES_OVER,
             Timing::Memory => "reads what others store meanwhile",
             Timing::Clock => "asks for the time or the SM, and what the kernel does depends on the answer",
         };

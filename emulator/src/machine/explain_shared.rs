@@ -264,7 +264,8 @@ impl Cluster<'_> {
         };
         let all = 32 * groups.iter().fold(0, |all, (who, _)| all | who).count_ones();
         let labels = groups
-            .map(|(who, site)| self.label(site, format!("{} met at barrier {id}, the last of them here", listed(who))));
+            .map(|(who, site)| self.label(site, format!("{} met at barrier {id}, the last of them here", listed(who))))
+            .map(|label| label.that_means(Meaning::Mixes));
         let cure = Cure::new(
             "A barrier with a thread count is complete when so many threads have come, whichever they are (PTX ISA 9.7.13.1).",
             format!(

@@ -22,7 +22,7 @@ pub const FREE_RULE: &str = "Freed columns may go to another CTA at once, so eve
 pub const FREE_HELP: &str =
     "Let every warp pass tcgen05.wait::ld and then a CTA barrier (bar.sync 0) before one warp frees it.";
 const FREE_BEHIND_WORK_HELP: &str = "Let the thread that issued it commit it (tcgen05.commit), and let the warp that frees wait for the mbarrier, or for a barrier with who has.";
-const FREE_IN_PAIR_HELP: &str = "Let every warp of the cluster pass tcgen05.wait::ld and then a barrier of the cluster \
+pub const FREE_IN_PAIR_HELP: &str = "Let every warp of the cluster pass tcgen05.wait::ld and then a barrier of the cluster \
                                  (barrier.cluster.arrive and .wait) before one warp frees it.";
 
 impl Cluster<'_> {

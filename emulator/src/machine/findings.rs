@@ -1,7 +1,7 @@
 //! Collects what is wrong: one diagnostic for each root cause, with a count.
 
 use super::follows::{FOLLOWS, Follows, TOO_EARLY, Then, UNDEFINED, has_line, is_at};
-use super::statements::Statements;
+use super::statements::{Does, Statements};
 use crate::diagnostic::{Diagnostic, Label, Meaning, Place, Severity, join_labels};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -61,6 +61,21 @@ impl Findings {
                 new.insert(self.list.len());
                 self.list.push(diagnostic);
             }
+        }
+    }
+
+    /// Adds a diagnostic, or counts it with one that says the same of another statement, and names the same others.
+    pub fn add_alike(&mut self, diagnostic: Diagnostic) {
+        let what = |d: &'_ Diagnostic| (d.code, d.severity, d.title.clone());
+        let rest = |d: &'_ Diagnostic| d.labels.iter().skip(1).map(|label| line(&label.place)).collect::<Vec<Line>>();
+        let (wanted, others) = (what(&diagnostic), rest(&diagnostic));
+        let alike = |known: &&mut Diagnostic| what(known) == wanted && rest(known).starts_with(&others);
+        match self.list.iter_mut().find(alike) {
+            Some(known) => {
+                known.count += diagnostic.count;
+                join_labels(&mut known.labels, diagnostic.labels.into_iter().take(1).collect());
+            }
+            None => self.add(diagnostic),
         }
     }
 
@@ -142,7 +157,10 @@ impl Findings {
             "mbarrier-split" => {
                 // Where the arrival is meant for what is waited for, that is said by the hang.
                 let mut plain = self.list[hang].labels.iter().filter(|label| label.meaning == Meaning::Plain);
-                begin(d).is_some_and(|arrival| plain.any(|label| line(&label.place) == arrival))
+                let astray = |label: &Label| matches!(label.meaning, Meaning::Astray | Meaning::PerhapsAstray);
+                let counts = d.labels.iter().any(|label| label.meaning == Meaning::CountsTooFew);
+                counts && !self.list[hang].labels.iter().any(astray)
+                    || begin(d).is_some_and(|arrival| plain.any(|label| line(&label.place) == arrival))
             }
             _ => false,
         };
@@ -158,9 +176,71 @@ impl Findings {
         self.list.remove(hang);
     }
 
+    /// Accesses race for one reason, which their labels name: it is told once.
+    fn join_one_cause(&mut self) {
+        let causes = |d: &Diagnostic| -> Vec<Line> {
+            let is_cause = |label: &&Label| matches!(label.meaning, Meaning::OrdersNothing | Meaning::Mixes);
+            d.labels.iter().filter(is_cause).map(|label| line(&label.place)).collect()
+        };
+        self.join_each(|known, new| {
+            let of_new = causes(new);
+            (known.code, known.severity, &known.help) == (new.code, new.severity, &new.help)
+                && !of_new.is_empty()
+                && of_new == causes(known)
+        });
+    }
+
+    /// Warps of two groups have let each other go on at a CTA barrier, and in the end some of them wait at one for ever.
+    fn join_mixed(&mut self, statements: &Statements) {
+        let hang = self.list.iter().position(|d| {
+            let first = d.labels.first().filter(|label| statements.are(&label.place, Does::Meets));
+            d.code == "hang" && first.is_some_and(|label| label.meaning != Meaning::Mixes)
+        });
+        let mixed = |d: &Diagnostic| d.labels.iter().any(|label| label.meaning == Meaning::Mixes);
+        let (Some(hang), Some(race)) = (hang, self.list.iter().position(mixed)) else { return };
+        self.list[race].severity = Severity::Error;
+        if let Some(label) = self.list[race].labels.iter_mut().find(|label| label.meaning == Meaning::Mixes) {
+            label.text += "; in the end some wait at a CTA barrier for ever";
+        }
+        self.list.remove(hang);
+    }
+
+    /// Mbarriers are made for too few arrivals by one number: all that arrives there completes phases too early.
+    fn join_counts(&mut self) {
+        let made = |d: &Diagnostic| {
+            let counts = |label: &&Label| label.meaning == Meaning::CountsTooFew;
+            let second = d.labels.get(1).filter(|_| d.code == "mbarrier-split");
+            let init = &d.labels.iter().find(counts).or(second)?.place;
+            let count = init.text.rsplit(',').next().map(str::trim).filter(|count| count.starts_with('%'));
+            Some(count.map_or_else(|| line(init), |register| (Some(register.to_string()), 0)))
+        };
+        self.join_each(|known, new| {
+            ["mbarrier-split", "phase-overtaken"].contains(&new.code)
+                && (known.code, known.severity) == (new.code, new.severity)
+                && made(new).is_some()
+                && made(known) == made(new)
+        });
+    }
+
+    /// Counts each finding with the first one before it that it belongs to.
+    fn join_each(&mut self, belongs: impl Fn(&Diagnostic, &Diagnostic) -> bool) {
+        let mut n = 0;
+        while n < self.list.len() {
+            match self.list[..n].iter().position(|known| belongs(known, &self.list[n])) {
+                Some(at) => {
+                    let other = self.list.remove(n);
+                    self.list[at].count += other.count;
+                    join_labels(&mut self.list[at].labels, other.labels);
+                }
+                None => n += 1,
+            }
+        }
+    }
+
     /// Bytes that a phase has not waited for count in the next ones: that such a phase never completes, or gets too many bytes, is no mistake of its own.
     fn join_late_bytes(&mut self) {
         let belongs = |early: &Diagnostic, end: &Diagnostic| match end.code {
+            "hang" if end.labels.iter().any(|label| label.meaning == Meaning::LeavesOut) => false,
             "hang" => self.hangs_by_late_bytes.iter().any(|place| is_at(early, place)),
             "mbarrier-bytes" => end.labels.iter().any(|label| has_line(early, label)),
             _ => false,
@@ -223,6 +303,9 @@ impl Findings {
     /// Findings and errors, then notes; without those that follow from others, or with them behind those.
     pub fn finish(mut self, statements: &Statements) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
         self.join_initialisations();
+        self.join_one_cause();
+        self.join_counts();
+        self.join_mixed(statements);
         self.join_waits();
         self.join_late_bytes();
         // A wait whose answer nothing reads is a note where nothing depends on it.

@@ -65,6 +65,19 @@ const READS_EARLY: &[&str] = &["mma-not-awaited", "mma-not-committed", "wrong-ph
 /// What a wait leads to that passes twice on one phase: who goes on so reads, tells and frees too early.
 const BY_PARITY: &[&str] = &["operand-not-ready", "operand-overwritten", "phase-overtaken", "product-added-twice"];
 
+/// What a wait leads to that passes before all have arrived.
+const BY_COUNT: &[&str] = &[
+    "accumulator-overwritten",
+    "can-hang",
+    "early-arrival",
+    "mma-not-awaited",
+    "operand-not-ready",
+    "operand-overwritten",
+    "race-shared",
+    "race-tensor",
+    "tensor-freed-in-use",
+];
+
 /// What keeps a wait from telling that its mbarrier is no longer used.
 const BEFORE_THE_END: &[&str] = &[
     "wait-result-unread",
@@ -180,6 +193,16 @@ pub const FOLLOWS: &[Follows] = &[
     Follows(BY_PARITY, &["mbarrier-overflow"], is_behind_a_second_pass, Then::Dropped),
     Follows(&["phase-overtaken"], &["operand-not-ready"], is_behind_a_second_pass, Then::Dropped),
     Follows(&["mbarrier-overflow", "hang", "race-shared"], &["race-shared"], waits_again, Then::Behind),
+    // An mbarrier that counts too few arrivals lets all go on too early that wait for it.
+    Follows(&["phase-overtaken"], &["race-shared"], is_of_a_count_that_is_told, Then::Dropped),
+    Follows(BY_COUNT, &["phase-overtaken", "hang"], begins_with_a_count, Then::Dropped),
+    Follows(BY_COUNT, &["mbarrier-split"], anywhere, Then::Dropped),
+    // What an MMA takes for A in place of what was stored is not waited for.
+    Follows(&["race-tensor"], &["type-mismatch"], is_of_the_same_mma, Then::Dropped),
+    // A mask that leaves a CTA out has others get more than they announce.
+    Follows(&[TOO_EARLY, "operand-overlap"], &["hang"], names_a_mask, Then::Dropped),
+    // What stands behind a barrier that lets warps go on which do not belong together.
+    Follows(&["race-shared"], &["race-shared", "hang"], is_behind_a_mixed_barrier, Then::Dropped),
     // Warps let each other go on where they do not belong together: some come too late for what they wait for.
     Follows(&["hang"], &["race-shared"], names_a_barrier, Then::Behind),
 ];
@@ -389,4 +412,30 @@ fn waits_again(one: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
 /// A label of the other is a wait that passed on a phase which had let it pass before.
 fn names_such_a_wait(_: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
     other.labels.iter().any(|label| label.meaning == Meaning::PassedAgain)
+}
+
+/// The other begins with an mbarrier that counts too few arrivals, and the one does not say so itself.
+fn begins_with_a_count(one: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
+    let counts = |label: &Label| label.meaning == Meaning::CountsTooFew;
+    other.labels.first().is_some_and(counts) && !one.labels.iter().any(counts)
+}
+
+/// The one begins with an mbarrier that counts too few arrivals, as the other says of it, too.
+fn is_of_a_count_that_is_told(one: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
+    let counts = |label: &&Label| label.meaning == Meaning::CountsTooFew;
+    let init = one.labels.first().filter(counts);
+    init.is_some_and(|init| other.labels.iter().filter(counts).any(|label| label.place.shown() == init.place.shown()))
+}
+
+/// The other names a multicast whose mask leaves out a CTA, and the one the same copy.
+fn names_a_mask(one: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
+    let mut copies = other.labels.iter().filter(|label| label.meaning == Meaning::LeavesOut);
+    copies.any(|copy| has_line(one, copy))
+}
+
+/// The other names a barrier at which groups of warps are mixed up; the one does not, and is of what comes behind that.
+fn is_behind_a_mixed_barrier(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
+    let mixes = |label: &&Label| label.meaning == Meaning::Mixes;
+    let behind = |barrier: &Label| one.labels.iter().any(|label| statements.lead(&barrier.place, &label.place));
+    !one.labels.iter().any(|label| mixes(&label)) && other.labels.iter().filter(mixes).any(behind)
 }

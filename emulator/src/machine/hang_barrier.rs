@@ -4,7 +4,7 @@ use super::cluster::Cluster;
 use super::hang::Blocked;
 use super::hang_role::Barred;
 use super::names::{counted, distinct};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Meaning};
 use crate::protocol::What;
 
 /// Whether a step is one of those that come to this barrier of a CTA.
@@ -31,6 +31,9 @@ impl Cluster<'_> {
         if come > expected {
             // Some went through it together, and the rest is too few for another phase.
             d.help = format!("{} execute it: let it count them all.", counted(come, "thread"));
+        } else if let Some(all) = self.all_come_mixed(c, id, root.site, expected).filter(|_| others.is_empty()) {
+            d.labels[0].meaning = Meaning::Mixes;
+            d.help = format!("{} come to it, by several statements: let it count them all.", counted(all, "thread"));
         } else if let Some(&site) = others.first() {
             let there = counted(self.threads_at(c, id, site), "thread");
             d.labels.push(self.label(site, format!("{there} come to it here")));
@@ -74,6 +77,16 @@ impl Cluster<'_> {
             }
         }
         lanes.iter().map(|(_, lanes)| lanes.count_ones()).sum()
+    }
+
+    /// So many threads have come to a barrier, if some come by statements of their own that are too few to meet apart: phases before had these.
+    fn all_come_mixed(&self, c: usize, id: u32, site: u32, expected: u32) -> Option<u32> {
+        let come = self.record.steps.iter().filter(|step| comes(&step.what, c, id)).map(|step| step.site);
+        let sites = distinct(come);
+        let by_others = sites.iter().filter(|&&other| other != site).map(|&other| self.threads_at(c, id, other));
+        let by_others: Vec<u32> = by_others.collect();
+        let all = self.threads_at(c, id, site) + by_others.iter().sum::<u32>();
+        (all > expected && by_others.iter().any(|&threads| threads < expected)).then_some(all)
     }
 
     /// The statements by which threads have come to the current phase of a barrier.

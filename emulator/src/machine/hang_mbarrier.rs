@@ -7,7 +7,7 @@ use super::hang_role::Barred;
 use super::hang_root::by_site;
 use super::mbarrier::{Came, Mbarrier};
 use super::names::{counted, distinct};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Meaning};
 use crate::program::op::Op;
 use crate::protocol::What;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 const OFTEN: u32 = 5;
 
 /// What to do about an mbarrier at which more threads arrive in a round than it counts.
-fn counts_too_few_threads(name: &str, arrivals: u32, expected: u32) -> String {
+pub fn counts_too_few_threads(name: &str, arrivals: u32, expected: u32) -> String {
     format!(
         "Initialise {name} for as many arrivals as come in one phase: {arrivals} arrive in a round, and it counts {expected}. If it counts what it should, \
          let no more arrive."
@@ -110,7 +110,8 @@ impl Cluster<'_> {
         }
         if b.bytes != 0 && (b.pending == 0 || got == 0) {
             let mut d = self.stuck_bytes(blocked, root.site, barrier, wait);
-            if let Some(twin) = self.idle_twin(blocked, barrier).filter(|_| b.bytes > 0) {
+            let known = d.labels.iter().any(|label| label.meaning == Meaning::LeavesOut);
+            if let Some(twin) = self.idle_twin(blocked, barrier).filter(|_| b.bytes > 0 && !known) {
                 self.bytes_elsewhere(&mut d, barrier, twin);
             }
             return d;
@@ -120,6 +121,7 @@ impl Cluster<'_> {
             // Phases went by that the waiter never saw.
             let arrivers = self.warps_that_arrive(b);
             let arrivals = self.arrivals_of_a_round(barrier).filter(|&arrivals| arrivals > b.expected);
+            let arrivals = arrivals.or_else(|| self.more_arrive_than_it_counts(barrier));
             let mut d = self.hang(
                 root.site,
                 format!(
@@ -139,7 +141,7 @@ impl Cluster<'_> {
             );
             d.labels = vec![wait];
             if arrivers > b.expected || arrivals.is_some() {
-                d.labels.insert(0, init);
+                d.labels.insert(0, init.that_means(Meaning::CountsTooFew));
             }
             let mut sites: Vec<u32> = b.history.iter().map(|&(_, site)| site).collect();
             sites.dedup();
@@ -240,6 +242,42 @@ impl Cluster<'_> {
         let of_a_round = all / u64::from(rounds);
         let even = by.values().all(|&times| times == rounds) && all.is_multiple_of(rounds.into());
         u32::try_from(of_a_round).ok().filter(|_| even)
+    }
+
+    /// So many threads arrive in a round, if these are more than the mbarrier counts: all warps that arrive do so equally often (but for who has been
+    /// kept from the last time), and nobody waits for more phases than that.
+    pub fn more_arrive_than_it_counts(&self, barrier: u32) -> Option<u32> {
+        if self.record.is_off() || self.record.is_full() {
+            return None;
+        }
+        /// Of a warp.
+        #[derive(Default)]
+        struct Arrives {
+            lanes: u32,
+            times: u32,
+            count: u32,
+        }
+        let mut by: BTreeMap<u16, Arrives> = BTreeMap::new();
+        let mut waits: BTreeMap<u16, u32> = BTreeMap::new();
+        for step in &self.record.steps {
+            match step.what {
+                What::Arrive { barrier: to, count: count @ 1.., .. } if to == barrier => {
+                    let warp = by.entry(step.warp).or_default();
+                    warp.lanes |= step.lanes;
+                    warp.times += step.lanes.count_ones();
+                    warp.count += count;
+                }
+                What::Wait { barrier: of, .. } if of == barrier => *waits.entry(step.warp).or_default() += 1,
+                _ => {}
+            }
+        }
+        let rounds = |warp: &Arrives| warp.times.checked_div(warp.lanes.count_ones()).unwrap_or_default();
+        let (fewest, most) = (by.values().map(rounds).min()?, by.values().map(rounds).max()?);
+        let a_round = |warp: &Arrives| warp.count.checked_div(rounds(warp)).unwrap_or_default();
+        let arrivals: u32 = by.values().map(a_round).sum();
+        let awaited = waits.values().copied().max().unwrap_or_default();
+        let is_even = fewest > 0 && most <= fewest + 1 && (1..=most).contains(&awaited);
+        (is_even && arrivals > self.barriers[barrier as usize].expected).then_some(arrivals)
     }
 
     /// What comes to it by threads themselves: neither bytes nor commits.

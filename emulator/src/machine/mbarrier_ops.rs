@@ -277,7 +277,7 @@ impl Cluster<'_> {
         self.lower_horizon(wake);
     }
 
-    /// A plain store over a live mbarrier destroys it, and a plain load of it gives nothing that is known.
+    /// A store or a copy over a live mbarrier destroys it, and a plain load of it gives nothing that is known.
     pub fn check_barrier_bytes(&mut self, cta: usize, start: u32, end: u32, site: u32, writes: bool) {
         let hit = self.barriers.iter().find(|b| b.valid && b.cta == cta && b.offset < end && start < b.offset + 8);
         let Some(b) = hit else { return };
@@ -286,7 +286,7 @@ impl Cluster<'_> {
             "mbarrier-overwritten",
             site,
             match writes {
-                true => format!("a plain store overwrites the mbarrier {name}"),
+                true => format!("{} overwrites the mbarrier {name}", self.called_writer(site)),
                 false => format!("a plain load reads the mbarrier {name}"),
             },
             "Only mbarrier operations may touch a valid mbarrier object (PTX ISA 9.7.13.15).",

@@ -5,6 +5,7 @@ use super::elsewhere::{Elsewhere, SPACE_RULE};
 use super::mbarrier::Mbarrier;
 use super::registers::lanes;
 use super::state::{At, Slot};
+use crate::diagnostic::Diagnostic;
 use crate::program::RESERVED_SHARED;
 use crate::program::op::{Address, Reg};
 
@@ -140,6 +141,54 @@ impl Cluster<'_> {
         })
     }
 
+    /// Nothing has initialised an mbarrier that is used: which others are, and whether the same one of another CTA is.
+    fn not_initialised(&self, w: usize, slot: Slot, site: u32, what: String) -> Diagnostic {
+        const RULE: &str = "Every operation on an mbarrier needs a preceding mbarrier.init (PTX ISA 9.7.13.15.3).";
+        let of_others = self.barriers.iter().filter(|b| b.valid && b.offset == slot.offset && b.cta != slot.cta);
+        let others: Vec<&Mbarrier> = of_others.collect();
+        if let [first, ..] = others[..] {
+            let ctas: Vec<String> = others.iter().map(|b| format!("CTA {}", b.cta)).collect();
+            let (ctas, name) = (ctas.join(", "), self.name_of_barrier_at(slot.offset));
+            let title = format!("{what}, but only that of {ctas} is initialised");
+            let mine = self.warps[w].cta;
+            let help = match mine == slot.cta {
+                true => format!(
+                    "Use the mbarrier of {ctas}: CTA {mine} names its own {name} here. With .shared::cluster, mapa gives the address in another CTA; of a pair's \
+                     leader it is the own one with bit 24 cleared."
+                ),
+                false => format!(
+                    "Use the mbarrier of {ctas}, where {name} is initialised: check the rank that mapa gets; or let CTA {} initialise its own.",
+                    slot.cta
+                ),
+            };
+            let mut diagnostic = self.problem("mbarrier-not-initialised", site, title, RULE, help);
+            diagnostic.labels[0].text = format!("CTA {mine} names {name} of CTA {} here", slot.cta);
+            diagnostic.labels.push(self.label(first.init.site, format!("CTA {} initialises its own here", first.cta)));
+            return diagnostic;
+        }
+        let alone = self.ctas.len() == 1;
+        let called = |b: &Mbarrier| match alone {
+            true => self.name_of_barrier_at(b.offset),
+            false => format!("{} of CTA {}", self.name_of_barrier_at(b.offset), b.cta),
+        };
+        let known: Vec<String> = self.barriers.iter().filter(|b| b.valid).map(called).collect();
+        let known = if known.is_empty() {
+            "no mbarrier is initialised".into()
+        } else {
+            format!("initialised are: {}", known.join(", "))
+        };
+        self.problem(
+            "mbarrier-not-initialised",
+            site,
+            format!("{what}, but no mbarrier.init of it has been executed ({known})"),
+            RULE,
+            self.behind_its_ring(w, slot, site).unwrap_or_else(|| {
+                "Let one thread initialise it, then a fence.mbarrier_init and a CTA barrier, before anyone uses it."
+                    .into()
+            }),
+        )
+    }
+
     /// The mbarrier at an offset, if it is initialised; and its initialisation must come before this use.
     pub fn barrier(&mut self, w: usize, slot: Slot, site: u32, used: &str) -> Result<u32, Stop> {
         let name = |this: &Self| match this.ctas.len() {
@@ -159,22 +208,7 @@ impl Cluster<'_> {
                 diagnostic.labels.push(self.label(ended, "invalidated here"));
                 return Err(Some(Box::new(diagnostic)));
             }
-            let known: Vec<String> =
-                self.barriers.iter().filter(|b| b.valid).map(|b| self.name_of_barrier_at(b.offset)).collect();
-            let known = if known.is_empty() {
-                "no mbarrier is initialised".into()
-            } else {
-                format!("initialised are: {}", known.join(", "))
-            };
-            return Err(Some(Box::new(self.problem(
-                "mbarrier-not-initialised",
-                site,
-                format!("{} is {used} here, but no mbarrier.init of it has been executed ({known})", name(self)),
-                "Every operation on an mbarrier needs a preceding mbarrier.init (PTX ISA 9.7.13.15.3).",
-                self.behind_its_ring(w, slot, site).unwrap_or_else(|| {
-                    "Let one thread initialise it, then a fence.mbarrier_init and a CTA barrier, before anyone uses it.".into()
-                }),
-            ))));
+            return Err(Some(Box::new(self.not_initialised(w, slot, site, format!("{} is {used} here", name(self))))));
         };
         self.check_init_order(w, barrier, site);
         Ok(barrier)

@@ -207,6 +207,9 @@ impl Cluster<'_> {
         if let Source::Tensor(from) = a {
             for &c in group {
                 self.accumulators_read(c, halves, (from, 8), site);
+                if b.elements.log_bits < 5 {
+                    self.check_no_product(c, from, site);
+                }
                 self.touch_tensor(w, c, (from, 8), halves, stamp, false);
                 self.supplies.read(c, (from, 8), WHOLE, Some(site));
             }

@@ -153,7 +153,7 @@ impl Cluster<'_> {
             }
             let freed = missing.and_then(|c| group.iter().find_map(|&g| self.ctas[g].tensor.freed(c)));
             if let Some(freed) = freed.filter(|_| begins) {
-                return Err(Some(Box::new(self.used_after_free("the MMA", column, site, freed))));
+                return Err(Some(Box::new(self.used_after_free("the MMA", group.len() > 1, column, site, freed))));
             }
             let (verb, pronoun) =
                 if what.ends_with('r') || what.ends_with("d A") { ("is", "it") } else { ("are", "they") };

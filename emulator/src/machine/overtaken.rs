@@ -4,9 +4,10 @@
 //! so that it is told when the cluster has ended.
 
 use super::cluster::Cluster;
+use super::hang_mbarrier::counts_too_few_threads;
 use super::mbarrier::Overtaken;
 use super::names::counted;
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::{Diagnostic, Label, Meaning, Severity};
 use crate::program::op::Op;
 use crate::protocol::{Step, What};
 
@@ -109,8 +110,21 @@ impl Cluster<'_> {
     /// Tells which phases may be overtaken, and what to try. `ended`: all warps have come to their end.
     pub fn tell_overtaken(&mut self, ended: bool) {
         for mut untold in std::mem::take(&mut self.untold) {
-            untold.diagnostic.help = self.way_out(&untold, ended);
+            match self.more_arrive_than_it_counts(untold.barrier).filter(|_| ended && !untold.bytes) {
+                Some(arrivals) => self.tell_too_few(&mut untold, arrivals),
+                None => untold.diagnostic.help = self.way_out(&untold, ended),
+            }
             self.findings.add(untold.diagnostic);
+        }
+    }
+
+    /// Where it is initialised is what is to be changed, and is told once for all that it leads to.
+    fn tell_too_few(&self, untold: &mut Untold, arrivals: u32) {
+        let Untold { diagnostic, barrier, expected, .. } = untold;
+        diagnostic.help = counts_too_few_threads(&self.barrier_name(*barrier), arrivals, *expected);
+        if let Some(init) = diagnostic.labels.pop() {
+            let text = format!("{}, and {arrivals} arrive in a round", init.text);
+            diagnostic.labels.insert(0, Label { text, ..init }.that_means(Meaning::CountsTooFew));
         }
     }
 

@@ -82,7 +82,7 @@ impl Cluster<'_> {
         let missing = group.iter().filter_map(|&c| self.ctas[c].tensor.unallocated(column, columns)).min();
         let freed = missing.and_then(|n| group.iter().find_map(|&c| self.ctas[c].tensor.freed(n)));
         if let Some(freed) = freed.filter(|_| lane == 0) {
-            return Err(Some(Box::new(self.used_after_free("the tcgen05.cp", column, site, freed))));
+            return Err(Some(Box::new(self.used_after_free("the tcgen05.cp", group.len() > 1, column, site, freed))));
         }
         let why = match missing {
             None if lane == 0 => return Ok(column),

@@ -83,7 +83,7 @@ impl Cluster<'_> {
         };
         if let Some(freed) = unallocated.and_then(|n| self.ctas[c].tensor.freed(n)) {
             let who = format!("warp {}", self.warps[w].index);
-            return Err(Some(Box::new(self.used_after_free(&who, column, site, freed))));
+            return Err(Some(Box::new(self.used_after_free(&who, false, column, site, freed))));
         }
         if let Some((what, help)) = trouble {
             return Err(Some(Box::new(self.problem(
@@ -117,15 +117,15 @@ impl Cluster<'_> {
         Ok((32 * quarter + lane % 32, column, columns))
     }
 
-    /// Columns from this one on were freed at `freed`, and `who` accesses them all the same.
-    pub fn used_after_free(&self, who: &str, column: u32, site: u32, freed: u32) -> Diagnostic {
+    /// Columns from this one on were freed at `freed`, and `who` accesses them all the same; `pair`: in both CTAs of one.
+    pub fn used_after_free(&self, who: &str, pair: bool, column: u32, site: u32, freed: u32) -> Diagnostic {
         let name = self.tensor_name(column);
         let mut diagnostic = self.problem(
             "tensor-freed-in-use",
             freed,
             format!("{name} is freed before {who} has accessed it"),
             super::explain_tensor::FREE_RULE,
-            super::explain_tensor::FREE_HELP.into(),
+            if pair { super::explain_tensor::FREE_IN_PAIR_HELP } else { super::explain_tensor::FREE_HELP }.into(),
         );
         diagnostic.labels = vec![self.label(freed, "freed here"), self.label(site, "accessed here, afterwards")];
         diagnostic

@@ -88,6 +88,7 @@ impl Cluster<'_> {
         let memory = RaceMemory::Tensor(c);
         if self.options.judges() {
             let quarter = (lane / 32) as usize;
+            shape.starts(column).into_iter().for_each(|from| self.supplies.stores(c, (from, columns)));
             match shape {
                 TensorShape::S32x32b => self.note_supply(c, quarter..quarter + 1, (column, columns), site, false),
                 // Half of the lanes: what the others hold is not followed.

@@ -248,15 +248,23 @@ impl Cluster<'_> {
             )))
         })?;
         if let Some(what) = map.overlaps().filter(|_| self.options.judges()) {
+            let help = match map.exchanged() {
+                Some(other) => format!(
+                    "If a row has {} elements, as the stride of dimension 1, {} bytes, says, exchange the sizes of dimensions 0 and {other}; if it has {}, let that stride \
+                     be the bytes of so many.",
+                    map.dims[other], map.strides[0], map.dims[0]
+                ),
+                None => "Give as the stride of dimension 1 the bytes of a whole row, with what lies between rows, and as that of each further one the bytes of \
+                         all below it."
+                    .into(),
+            };
             let mut diagnostic = self.problem(
                 "tensor-map-overlap",
                 at.site,
                 format!("elements of the tensor of this copy lie in the same bytes: {what}"),
                 "A tensor map's strides lead from one index of a dimension to the next, in bytes (cuTensorMapEncodeTiled; PTX ISA 5.5.1). Shorter ones than \
                  what lies between are possible, as for windows of a signal, and seldom meant.",
-                "Give as the stride of dimension 1 the bytes of a whole row, with what lies between rows, and as that of each further one the bytes of all \
-                 below it."
-                    .into(),
+                help,
             );
             diagnostic.severity = Severity::Note;
             self.findings.add(diagnostic);

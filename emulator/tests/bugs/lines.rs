@@ -5,7 +5,7 @@ use super::compiled::case as gluon;
 use emulator::{Diagnostic, Launch, Options, Report};
 
 /// A kernel and its launch; `library`: of `../libraries`, otherwise of `../gluon`.
-fn kernel(library: bool, name: &str) -> (String, Launch) {
+pub fn kernel(library: bool, name: &str) -> (String, Launch) {
     let folder = if library { "libraries" } else { "gluon" };
     let path = |ending: &str| format!("{}/tests/{folder}/{name}.{ending}", env!("CARGO_MANIFEST_DIR"));
     let read = |ending: &str| std::fs::read_to_string(path(ending)).unwrap_or_else(|e| panic!("{}: {e}", path(ending)));
@@ -17,7 +17,7 @@ fn kernel(library: bool, name: &str) -> (String, Launch) {
 }
 
 /// What the default schedule says of a kernel where this is written in this line for that.
-fn broken(library: bool, name: &str, edits: &[(usize, &str, &str)]) -> Report {
+pub fn broken(library: bool, name: &str, edits: &[(usize, &str, &str)]) -> Report {
     let (text, launch) = kernel(library, name);
     let mut lines: Vec<String> = text.lines().map(str::to_string).collect();
     for (line, from, to) in edits {
