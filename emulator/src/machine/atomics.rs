@@ -233,6 +233,7 @@ impl<'a> Cluster<'a> {
             self.targets(at, op.space, &op.address, op.whole.into(), Access::Update)?;
         }
         let targets = self.targets(at, op.space, &op.address, each as u64, Access::Update)?;
+        self.note_trail(at, &targets, each as u64, Access::Update);
         if targets.iter().any(|(_, t)| matches!(t, Target::Local(_) | Target::Param(_))) {
             return Err(Some(Box::new(self.problem(
                 "ptx-semantics",
@@ -404,7 +405,8 @@ impl<'a> Cluster<'a> {
             }
         }
         if changed {
-            self.acted();
+            self.note_update(w, job.lanes.iter().map(|lane| lane.target), each as u64);
+            self.wrote();
         }
         changed
     }
@@ -458,7 +460,7 @@ impl<'a> Cluster<'a> {
         warp.asks = same.then_some((site, time));
         if !same {
             warp.seen.insert((site, first, target), values);
-            self.acted();
+            self.found_new();
         }
     }
 }

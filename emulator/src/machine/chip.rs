@@ -97,6 +97,10 @@ pub struct Chip<'a> {
     /// Of clusters that have ended.
     pub instructions: u64,
     pub idle: u64,
+    /// Clusters note where they write and look; not before this time, and so long after it was in vain.
+    pub trails: bool,
+    pub trails_from: u64,
+    pub trails_wait: u64,
     pub cycles: u64,
     /// Of clusters that have ended, by number.
     pub findings: Vec<(u32, Findings)>,
@@ -171,6 +175,9 @@ impl<'a> Chip<'a> {
             done: [0; 3],
             instructions: 0,
             idle: 0,
+            trails: false,
+            trails_from: 0,
+            trails_wait: 64 * SHORT,
             cycles: 0,
             findings: vec![],
             ctas: vec![],
@@ -255,7 +262,7 @@ impl<'a> Chip<'a> {
         let mut items = Vec::new();
         let nothing: Arc<Global> = Arc::default();
         let (mut moved, mut missed, mut movers, mut tensor_cores) = (0, 0, 0, 0);
-        let (mut acted, mut computes) = (false, false);
+        let (mut acted, mut wrote, mut found_new, mut computes) = (false, false, false, false);
         let written = self.running.iter_mut().fold(0, |all, running| all | running.cluster.outbox.written());
         for running in &mut self.running {
             let index = running.index;
@@ -268,10 +275,18 @@ impl<'a> Chip<'a> {
             missed += std::mem::take(&mut cluster.missed);
             tensor_cores += cluster.ctas.iter().map(|cta| cta.busy.tensor_core).sum::<u64>();
             acted |= std::mem::take(&mut cluster.active);
+            wrote |= std::mem::take(&mut cluster.wrote);
+            found_new |= std::mem::take(&mut cluster.found_new);
             computes = computes || cluster.computes();
         }
-        self.idle = if acted || computes { 0 } else { self.idle + window };
-        self.running.iter_mut().filter(|_| acted).for_each(|running| running.cluster.far_changes += 1);
+        self.idle = if acted || wrote || found_new || computes { 0 } else { self.idle + window };
+        if acted && self.trails {
+            self.end_trails();
+        }
+        for running in &mut self.running {
+            running.cluster.far_changes += u64::from(acted);
+            running.cluster.far_writes += u64::from(wrote);
+        }
         // Lines that several clusters missed came once.
         let cache = &mut Arc::make_mut(&mut self.global).cache;
         let came = LINE * self.running.iter_mut().map(|running| running.cluster.lines.enter(cache)).sum::<u64>();

@@ -172,6 +172,7 @@ pub(crate) mod tiles;
 mod tma;
 mod tma_places;
 mod tracker;
+mod trail;
 mod trap;
 mod turned;
 mod unheeded;
@@ -206,7 +207,7 @@ pub fn run(program: &Program, launch: &Launch, options: &Options) -> Report {
     };
     let costs = Costs::of(options.gpu.unwrap_or_else(|| Gpu::of(&program.targets)));
     let threads = threads::threads(options);
-    let dependences = values::Dependences::default();
+    let (dependences, leavings) = (values::Dependences::default(), livelock::Leavings::default());
     // One CTA alone needs no other thread, unless there is much to copy.
     let ctas: u64 = launch.grid.iter().map(|&n| u64::from(n)).product();
     let pieces = if memory::is_much(&launch.buffers) { usize::MAX } else { ctas as usize };
@@ -217,7 +218,8 @@ pub fn run(program: &Program, launch: &Launch, options: &Options) -> Report {
             global.cache.warm();
         }
         let buffers = global.buffers.len();
-        let shared = Shared { kernel, launch, options, params: &params, costs, buffers, dependences: &dependences };
+        let (dependences, leavings) = (&dependences, &leavings);
+        let shared = Shared { kernel, launch, options, params: &params, costs, buffers, dependences, leavings };
         Chip::new(shared, global, crew).run()
     })
 }

@@ -110,6 +110,19 @@ impl Cluster<'_> {
         self.active = true;
     }
 
+    /// A warp has written to memory.
+    pub fn wrote(&mut self) {
+        self.polls = 0;
+        self.writes += 1;
+        self.wrote = true;
+    }
+
+    /// A warp has found something new in memory.
+    pub fn found_new(&mut self) {
+        self.polls = 0;
+        self.found_new = true;
+    }
+
     /// Whether all that could go on only ask again and again for what does not happen.
     fn all_poll(&self) -> bool {
         let ready = |warp: &&Warp| warp.fragments.iter().any(|f| f.state == State::Ready);
