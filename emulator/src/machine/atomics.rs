@@ -20,6 +20,7 @@ use crate::program::op::Reg;
 use crate::protocol::Timing;
 use crate::report::Memory;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Strong accesses of a warp of which is known what they brought last.
@@ -135,6 +136,14 @@ impl AtomicJob {
     /// Whether the new value of a location is one that was not computed.
     fn leaves_blank(&self, memory: &Memory, at: usize) -> bool {
         self.blank || !self.replaces && memory.any_blank(at, self.bytes)
+    }
+
+    /// Whether some of its lanes update something there.
+    pub fn touches(&self, buffer: usize, place: Range<u64>) -> bool {
+        self.lanes.iter().any(|lane| match lane.target {
+            Target::Global { buffer: b, offset } => b == buffer && place.contains(&offset),
+            _ => false,
+        })
     }
 
     /// Updates the part that lies in a piece of a buffer, which begins at `from`.

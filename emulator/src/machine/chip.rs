@@ -97,10 +97,7 @@ pub struct Chip<'a> {
     /// Of clusters that have ended.
     pub instructions: u64,
     pub idle: u64,
-    /// Clusters note where they write and look; not before this time, and so long after it was in vain.
-    pub trails: bool,
-    pub trails_from: u64,
-    pub trails_wait: u64,
+    pub trails: super::trail::Trails,
     pub cycles: u64,
     /// Of clusters that have ended, by number.
     pub findings: Vec<(u32, Findings)>,
@@ -175,9 +172,7 @@ impl<'a> Chip<'a> {
             done: [0; 3],
             instructions: 0,
             idle: 0,
-            trails: false,
-            trails_from: 0,
-            trails_wait: 64 * SHORT,
+            trails: Default::default(),
             cycles: 0,
             findings: vec![],
             ctas: vec![],
@@ -262,7 +257,7 @@ impl<'a> Chip<'a> {
         let mut items = Vec::new();
         let nothing: Arc<Global> = Arc::default();
         let (mut moved, mut missed, mut movers, mut tensor_cores) = (0, 0, 0, 0);
-        let (mut acted, mut wrote, mut found_new, mut computes) = (false, false, false, false);
+        let (mut activity, mut computes) = (super::livelock::Activity::default(), false);
         let written = self.running.iter_mut().fold(0, |all, running| all | running.cluster.outbox.written());
         for running in &mut self.running {
             let index = running.index;
@@ -274,19 +269,11 @@ impl<'a> Chip<'a> {
             moved += std::mem::take(&mut cluster.moved);
             missed += std::mem::take(&mut cluster.missed);
             tensor_cores += cluster.ctas.iter().map(|cta| cta.busy.tensor_core).sum::<u64>();
-            acted |= std::mem::take(&mut cluster.active);
-            wrote |= std::mem::take(&mut cluster.wrote);
-            found_new |= std::mem::take(&mut cluster.found_new);
+            activity.join(std::mem::take(&mut cluster.activity));
             computes = computes || cluster.computes();
         }
-        self.idle = if acted || wrote || found_new || computes { 0 } else { self.idle + window };
-        if acted && self.trails {
-            self.end_trails();
-        }
-        for running in &mut self.running {
-            running.cluster.far_changes += u64::from(acted);
-            running.cluster.far_writes += u64::from(wrote);
-        }
+        self.idle = if activity.any() || computes { 0 } else { self.idle + window };
+        self.tell(activity);
         // Lines that several clusters missed came once.
         let cache = &mut Arc::make_mut(&mut self.global).cache;
         let came = LINE * self.running.iter_mut().map(|running| running.cluster.lines.enter(cache)).sum::<u64>();
@@ -490,7 +477,7 @@ impl<'a> Chip<'a> {
     /// Nothing can go on any more, or nothing but asking again has happened for long.
     fn stuck(&mut self, answered: bool, end: u64) -> bool {
         let waits = |r: &Running| r.progress == Progress::Waits;
-        let quiet = self.idle > IDLE || self.all_go_round(end);
+        let quiet = self.idle > IDLE && !self.some_may_leave() || self.all_go_round(end);
         if self.running.is_empty() || !(quiet || !answered && self.running.iter().all(waits)) {
             return false;
         }
@@ -500,7 +487,8 @@ impl<'a> Chip<'a> {
             let holder = links.last().filter(|_| !ring).and_then(|link| self.find(link.holder));
             holder.filter(|&at| waits(&self.running[at])).or_else(|| self.find(links.first()?.cluster))
         });
-        let at = at.unwrap_or(0);
+        let outlasting = self.running.iter().position(|running| running.cluster.outlasting().is_some());
+        let at = outlasting.or(at).unwrap_or(0);
         self.running[at].progress = Progress::Stopped;
         let global = self.global.clone();
         let cluster = self.cluster(at);

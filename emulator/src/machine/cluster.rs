@@ -102,11 +102,8 @@ pub struct Cluster<'a> {
     pub budget: u64,
     /// From this one on it is watched which loops warps are in.
     pub watched: u64,
-    /// Something happened since the last window ended that is more than asking again: other than words in memory, those, and that somebody
-    /// found something new.
-    pub active: bool,
-    pub wrote: bool,
-    pub found_new: bool,
+    /// What happened since the last window ended.
+    pub activity: super::livelock::Activity,
     /// Its CTAs, by rank.
     pub ctas: Vec<Cta>,
     pub warps: Vec<Warp>,

@@ -49,6 +49,10 @@ const MOST_LABELS: usize = 6;
 impl Cluster<'_> {
     /// Adds the finding for a run that is stuck.
     pub fn explain_hang(&mut self) {
+        if let Some(diagnostic) = self.outlasting().and_then(|w| self.outlasts_the_run(w)) {
+            self.findings.add(diagnostic);
+            return;
+        }
         let blocked = self.all_blocked();
         let Some(Stuck { root, chain, fresh }) = self.root_of(&blocked) else { return };
         let left_bytes = |n: u32| {
@@ -255,7 +259,7 @@ impl Cluster<'_> {
                     format!("{} asks again and again for what does not happen", self.warp_name(root.warp)),
                     "Let somebody bring it about in every run: what CTAs wait for must come from CTAs that run at the same time.".into(),
                 );
-                self.tell_what_it_reads(root, &mut d);
+                self.tell_what_it_reads(root.warp, root.mask, root.site, &mut d);
                 d
             }
             _ => self.hang(
@@ -294,21 +298,21 @@ impl Cluster<'_> {
         };
         let mut d = self.hang(root.site, format!("{who} goes round for ever: {why}"), help.into());
         if looks {
-            self.tell_what_it_reads(root, &mut d);
+            self.tell_what_it_reads(root.warp, root.mask, root.site, &mut d);
         }
         d
     }
 
     /// What a load or an atomic operation of global memory finds that a warp makes again and again, and what it would have to be.
-    fn tell_what_it_reads(&self, root: &Blocked, d: &mut Diagnostic) {
-        let Some(inst) = self.kernel.code.iter().find(|inst| inst.site == root.site) else { return };
+    pub fn tell_what_it_reads(&self, w: usize, mask: u32, site: u32, d: &mut Diagnostic) {
+        let Some(inst) = self.kernel.code.iter().find(|inst| inst.site == site) else { return };
         let (address, bytes) = match &inst.op {
             Op::Load(load) => (&load.address, usize::from(load.bytes)),
             Op::Atomic(atomic) => (&atomic.address, usize::from(atomic.bytes)),
             _ => return,
         };
-        let lane = root.mask.trailing_zeros() as usize % 32;
-        let base = self.warps[root.warp].registers.lane(address.base, lane) as u64;
+        let lane = mask.trailing_zeros() as usize % 32;
+        let base = self.warps[w].registers.lane(address.base, lane) as u64;
         let Some((buffer, offset)) = self.global.find(base.wrapping_add(address.offset as u64), bytes as u64) else {
             return;
         };

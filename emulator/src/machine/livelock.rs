@@ -7,18 +7,40 @@
 
 use super::chip::Chip;
 use super::cluster::Cluster;
+use super::forecast::{Forecast, Left};
 use super::registers::Registers;
 use super::warp::{State, Warp};
 use crate::program::Kernel;
 use crate::program::leaving::Leaving;
-use crate::program::op::{L32, L64, Op};
+use crate::program::op::{L32, L64, Op, Reg};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Rounds without a change from which on a warp's registers are compared.
-const ROUNDS: u32 = 1 << 8;
-/// The same of a loop with strong loads of global memory: each of them takes a window of simulated time.
-const FAR_ROUNDS: u32 = 1 << 6;
+const ROUNDS: u32 = 1 << 6;
+
+/// What happened in a window that is more than asking again.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Activity {
+    /// Something has changed, other than words in memory.
+    pub acted: bool,
+    /// Warps have written to memory.
+    pub wrote: bool,
+    /// A warp has found something new there.
+    pub found_new: bool,
+}
+
+impl Activity {
+    pub fn join(&mut self, other: Activity) {
+        self.acted |= other.acted;
+        self.wrote |= other.wrote;
+        self.found_new |= other.found_new;
+    }
+
+    pub fn any(self) -> bool {
+        self.acted || self.wrote || self.found_new
+    }
+}
 
 /// What decides how the loops of a kernel go on, by their branches back, as far as anybody has asked.
 #[derive(Debug, Default)]
@@ -32,12 +54,14 @@ impl Leavings {
 }
 
 /// The rounds of a warp since something changed last, other than words in memory.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Rounds {
     /// What [`Cluster::changes`] and [`Cluster::far_changes`] were then.
     since: u64,
     since_far: u64,
     count: u32,
+    /// From this one on they are compared again.
+    next: u32,
     /// It has looked at global memory; and waited for what is there.
     far: bool,
     strong: bool,
@@ -46,9 +70,44 @@ pub struct Rounds {
     seen: Option<Box<Seen>>,
     /// It is known to go round, by this branch, and what [`Cluster::writes`] and [`Cluster::far_writes`] were when the round began that all others are like.
     by: Option<(u32, [u64; 2])>,
+    /// What ends it lies beyond all that the run may execute; or else it may end itself before.
+    outlasts: bool,
+    leaves: bool,
+}
+
+impl Default for Rounds {
+    fn default() -> Rounds {
+        Rounds::since(0, 0)
+    }
 }
 
 impl Rounds {
+    fn since(since: u64, since_far: u64) -> Rounds {
+        Rounds {
+            since,
+            since_far,
+            count: 0,
+            next: ROUNDS,
+            far: false,
+            strong: false,
+            leaving: None,
+            seen: None,
+            by: None,
+            outlasts: false,
+            leaves: false,
+        }
+    }
+
+    /// It may end itself, by what it counts or by the clock.
+    pub fn may_leave(&self) -> bool {
+        self.leaves
+    }
+
+    /// What decides how it goes on.
+    pub fn leaving(&self) -> Option<&Leaving> {
+        self.leaving.as_deref()
+    }
+
     /// The warp looks at global memory.
     #[inline]
     pub fn look_far(&mut self, strong: bool) {
@@ -75,6 +134,9 @@ struct Seen {
     /// In this round.
     at: u32,
     writes: [u64; 2],
+    /// Warp instructions of the cluster, and the time, by then.
+    instructions: u64,
+    time: u64,
     b32: Vec<L32>,
     b64: Vec<L64>,
     pred: Vec<u32>,
@@ -131,10 +193,10 @@ impl Cluster<'_> {
         let (changes, far_changes) = (self.changes, self.far_changes);
         let rounds = &mut self.warps[w].rounds;
         if rounds.since != changes || rounds.far && rounds.since_far != far_changes {
-            *rounds = Rounds { since: changes, since_far: far_changes, ..Rounds::default() };
+            *rounds = Rounds::since(changes, far_changes);
         }
         rounds.count += 1;
-        if rounds.count >= if rounds.strong { FAR_ROUNDS } else { ROUNDS } {
+        if rounds.count >= rounds.next {
             self.compare_rounds(w, f, pc);
         }
     }
@@ -153,6 +215,7 @@ impl Cluster<'_> {
             return;
         }
         let (registers, mask, rounds) = (&warp.registers, warp.fragments[f].mask, &mut warp.rounds);
+        let time = warp.fragments[f].ready_at;
         let count = rounds.count;
         if let (Some(seen), Some(leaving)) = (rounds.seen.as_deref_mut(), &rounds.leaving) {
             if seen.is_like(pc, mask, registers, leaving) {
@@ -160,16 +223,67 @@ impl Cluster<'_> {
                 self.see_whether_all_go_round();
                 return;
             }
-            if count < seen.at.saturating_mul(2) {
+            if count == seen.at + 1 && (seen.pc, seen.mask) == (pc, mask) && self.outlasts(w, pc, time) {
+                self.see_whether_all_go_round();
+                return;
+            }
+            let rounds = &mut self.warps[w].rounds;
+            let at = rounds.seen.as_ref().map_or(0, |seen| seen.at);
+            // A round that is to be told apart may be made of several others.
+            if count < 2 * at {
+                rounds.next = if count < at + at / 4 { count + 1 } else { 2 * at };
                 return;
             }
         }
         let Some(leaving) = self.leavings.of(self.kernel, pc).filter(|leaving| leaving.each_round) else { return };
+        let Warp { registers, rounds, .. } = &mut self.warps[w];
         let b32 = leaving.b32.iter().map(|&n| registers.b32[usize::from(n)]).collect();
         let b64 = leaving.b64.iter().map(|&n| registers.b64[usize::from(n)]).collect();
         let pred = leaving.pred.iter().map(|&n| registers.pred[usize::from(n)]).collect();
-        rounds.seen = Some(Box::new(Seen { pc, mask, at: count, writes: now, b32, b64, pred }));
+        let instructions = self.instructions;
+        rounds.seen = Some(Box::new(Seen { pc, mask, at: count, writes: now, instructions, time, b32, b64, pred }));
         rounds.leaving = Some(leaving);
+    }
+
+    /// A round ends with other values than it began with: whether the loop outlasts the run all the same.
+    fn outlasts(&mut self, w: usize, pc: u32, time: u64) -> bool {
+        let Warp { registers, rounds, .. } = &self.warps[w];
+        let (Some(seen), Some(leaving)) = (rounds.seen.as_deref(), rounds.leaving.clone()) else { return false };
+        let mut steps: FxHashMap<Reg, [i128; 32]> = FxHashMap::default();
+        for (&n, before) in leaving.b32.iter().zip(&seen.b32) {
+            let by = |lane: usize| i128::from(registers.b32[usize::from(n)][lane].wrapping_sub(before[lane]) as i32);
+            steps.insert(Reg::B32(n), std::array::from_fn(by));
+        }
+        for (&n, before) in leaving.b64.iter().zip(&seen.b64) {
+            let by = |lane: usize| i128::from(registers.b64[usize::from(n)][lane].wrapping_sub(before[lane]) as i64);
+            steps.insert(Reg::B64(n), std::array::from_fn(by));
+        }
+        // Other warps execute as many in the same time; one round may be shorter than the next, and have fewer of theirs beside it.
+        let of_a_round = (self.instructions - seen.instructions).max(1);
+        let rounds_left = self.budget.saturating_sub(self.instructions) / of_a_round * 4 + 4;
+        let cycles = rounds_left.saturating_mul(time.saturating_sub(seen.time).max(1));
+        let left = Left { rounds: rounds_left.into(), cycles };
+        let forecast = self.forecast(w, seen.mask, pc, &leaving, &steps, left);
+        let writes = [self.writes, self.far_writes];
+        let rounds = &mut self.warps[w].rounds;
+        rounds.outlasts = forecast == Forecast::Outlasts;
+        rounds.leaves = forecast == Forecast::Leaves;
+        if let (true, Some(seen)) = (rounds.outlasts, &mut rounds.seen) {
+            rounds.by = Some((pc, std::mem::replace(&mut seen.writes, writes)));
+        }
+        rounds.outlasts
+    }
+
+    /// The warp whose loop ends only after all that the run may execute, if what it looks at in memory stays as it is. Of a wait for an mbarrier more is
+    /// known: what should arrive there.
+    pub fn outlasting(&self) -> Option<usize> {
+        let waits = |w: usize| self.endless(w).is_some_and(|(site, _)| self.is_wait(site));
+        (0..self.warps.len())
+            .find(|&w| self.warps[w].rounds.outlasts && self.is_going_round(&self.warps[w]) && !waits(w))
+    }
+
+    fn is_wait(&self, site: u32) -> bool {
+        self.kernel.code.iter().any(|inst| inst.site == site && matches!(inst.op, Op::BarrierWait { .. }))
     }
 
     /// Of a cluster in which all go round: nobody else can end that, or another cluster, by what it writes to global memory.
@@ -233,13 +347,19 @@ impl Cluster<'_> {
         self.round_since = None;
         let (since, since_far) = (self.changes, self.far_changes);
         for rounds in self.warps.iter_mut().map(|warp| &mut warp.rounds) {
-            let (seen, by) = (None, None);
-            *rounds = Rounds { since, since_far, count: ROUNDS, seen, by, ..std::mem::take(rounds) };
+            let Rounds { far, strong, leaving, .. } = std::mem::take(rounds);
+            *rounds = Rounds { count: ROUNDS, far, strong, leaving, ..Rounds::since(since, since_far) };
         }
     }
 }
 
 impl Chip<'_> {
+    /// Some loop may end by what it counts, or by the clock.
+    pub fn some_may_leave(&self) -> bool {
+        let leaves = |warp: &Warp| warp.live != 0 && warp.rounds.may_leave();
+        self.running.iter().any(|running| running.cluster.warps.iter().any(leaves))
+    }
+
     /// Whether all clusters go round in loops that find the same in global memory each time, and nobody's time limit ends a wait.
     pub fn all_go_round(&mut self, end: u64) -> bool {
         if !self.running.iter().all(|running| running.cluster.goes_round_until_told()) {
@@ -255,24 +375,33 @@ impl Chip<'_> {
             return true;
         }
         // They write. If nobody looks there, nothing comes of it.
-        if self.trails && self.nobody_meets_a_write() {
-            return true;
-        }
-        if self.trails {
+        if self.trails.on {
+            let in_vain = self.nobody_meets_a_write();
             self.end_trails();
-            self.trails_from = end + self.trails_wait;
-            self.trails_wait = self.trails_wait.saturating_mul(2);
-        } else if end >= self.trails_from {
-            self.trails = true;
+            self.trails.put_off(end);
+            return in_vain;
+        }
+        if self.trails.may_begin(end) {
+            self.trails.on = true;
             self.running.iter_mut().for_each(|running| running.cluster.begin_trail());
         }
         false
     }
 
-    /// Something else has changed.
-    pub fn end_trails(&mut self) {
-        self.trails = false;
+    fn end_trails(&mut self) {
+        self.trails.on = false;
         self.running.iter_mut().for_each(|running| running.cluster.trail = None);
+    }
+
+    /// A window has ended: all clusters learn what happened in it.
+    pub fn tell(&mut self, happened: Activity) {
+        if happened.acted && self.trails.on {
+            self.end_trails();
+        }
+        for running in &mut self.running {
+            running.cluster.far_changes += u64::from(happened.acted);
+            running.cluster.far_writes += u64::from(happened.wrote);
+        }
     }
 
     fn nobody_meets_a_write(&self) -> bool {

@@ -71,6 +71,7 @@ mod findings;
 mod finish;
 mod follows;
 mod footprints;
+mod forecast;
 mod forks;
 mod formats;
 mod four_rows;

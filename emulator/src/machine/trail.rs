@@ -10,6 +10,32 @@ const MOST: usize = 1 << 17;
 /// Bytes of a place.
 const PLACE: u64 = 4;
 
+/// When trails are noted.
+#[derive(Debug)]
+pub struct Trails {
+    pub on: bool,
+    /// Not before this time, and so long after it was in vain.
+    from: u64,
+    wait: u64,
+}
+
+impl Default for Trails {
+    fn default() -> Trails {
+        Trails { on: false, from: 0, wait: 1 << 15 }
+    }
+}
+
+impl Trails {
+    pub fn may_begin(&self, now: u64) -> bool {
+        now >= self.from
+    }
+
+    pub fn put_off(&mut self, now: u64) {
+        self.from = now.saturating_add(self.wait);
+        self.wait = self.wait.saturating_mul(2);
+    }
+}
+
 /// A place in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Spot {

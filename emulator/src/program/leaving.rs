@@ -22,6 +22,9 @@ pub struct Leaving {
     pub b32: Vec<u16>,
     pub b64: Vec<u16>,
     pub pred: Vec<u16>,
+    /// The instructions of the loop, and its conditional branches that decide.
+    pub members: Vec<u32>,
+    pub branches: FxHashSet<u32>,
     /// Instructions of the loop whose results decide nothing.
     pub idle: FxHashSet<u32>,
     /// One of them asks for the time.
@@ -86,7 +89,8 @@ impl Leaving {
         };
         let each_round = !open.iter().any(|&b| b == branch || around.apart(b).any(|at| at == branch));
         let begins = &alive[around.members.binary_search(&(target as usize)).ok()?];
-        let among = |from: usize, to: usize| (from..to).filter(|&n| has(begins, n)).map(move |n| (n - from) as u16).collect();
+        let among =
+            |from: usize, to: usize| (from..to).filter(|&n| has(begins, n)).map(move |n| (n - from) as u16).collect();
         let gives = |at: &usize| {
             let behind = around.behind(*at, words, &alive);
             code[*at].defs.iter().any(|&reg| numbers(reg).any(|n| has(&behind, n)))
@@ -98,6 +102,8 @@ impl Leaving {
             b32: among(0, n32),
             b64: among(n32, n32 + n64),
             pred: among(n32 + n64, n32 + n64 + usize::from(preds)),
+            members: around.members.iter().map(|&at| at as u32).collect(),
+            branches: branches.into_iter().map(|at| at as u32).collect(),
             idle: idle.into_iter().map(|at| at as u32).collect(),
             by_time,
         })
@@ -135,7 +141,9 @@ impl<'k> Around<'k> {
     /// What lies between a branch and where its ways meet again.
     fn apart(&self, branch: usize) -> impl Iterator<Item = usize> {
         let meets = match self.code[branch].op {
-            Op::Branch { reconverge, .. } | Op::BranchTable { reconverge, .. } if reconverge != NEVER => Some(reconverge as usize),
+            Op::Branch { reconverge, .. } | Op::BranchTable { reconverge, .. } if reconverge != NEVER => {
+                Some(reconverge as usize)
+            }
             _ => None,
         };
         let mut seen = FxHashSet::default();
@@ -152,7 +160,13 @@ impl<'k> Around<'k> {
     }
 
     /// Whether an instruction decides anything, where these registers do behind it.
-    fn does_decide(&self, at: usize, behind: &Set, numbers: &impl Fn(Reg) -> std::ops::Range<usize>, branches: &FxHashSet<usize>) -> bool {
+    fn does_decide(
+        &self,
+        at: usize,
+        behind: &Set,
+        numbers: &impl Fn(Reg) -> std::ops::Range<usize>,
+        branches: &FxHashSet<usize>,
+    ) -> bool {
         let inst = &self.code[at];
         match inst.op {
             Op::Branch { .. } | Op::BranchTable { .. } | Op::Exit | Op::Trap(_) => branches.contains(&at),
@@ -169,7 +183,12 @@ impl<'k> Around<'k> {
     }
 
     /// Of each member, the registers that decide, and are alive in front of it.
-    fn alive(&self, words: usize, numbers: &impl Fn(Reg) -> std::ops::Range<usize>, branches: &FxHashSet<usize>) -> Vec<Set> {
+    fn alive(
+        &self,
+        words: usize,
+        numbers: &impl Fn(Reg) -> std::ops::Range<usize>,
+        branches: &FxHashSet<usize>,
+    ) -> Vec<Set> {
         let mut alive = vec![vec![0u64; words]; self.members.len()];
         let mut changed = true;
         while changed {
