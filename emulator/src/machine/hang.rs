@@ -43,6 +43,8 @@ struct Stuck<'b> {
     fresh: bool,
 }
 
+const NOTHING: &str = "nothing changes in its loop that decides whether it is left";
+
 /// Places that a hang names.
 const MOST_LABELS: usize = 6;
 
@@ -292,13 +294,15 @@ impl Cluster<'_> {
                 "Check which value ends the loop, and that another thread, which does not wait for this one, brings it about.",
             ),
             (None, false) => (
-                "nothing changes in its loop".into(),
+                NOTHING.into(),
                 "Check the condition of the branch: some round must change a register that it depends on.",
             ),
         };
         let mut d = self.hang(root.site, format!("{who} goes round for ever: {why}"), help.into());
         if looks {
             self.tell_what_it_reads(root.warp, root.mask, root.site, &mut d);
+        } else if let Some((labels, help)) = self.tell_endless_loop(root.warp).filter(|_| why == NOTHING) {
+            (d.labels, d.help) = (labels, help);
         }
         d
     }

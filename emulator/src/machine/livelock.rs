@@ -133,6 +133,8 @@ struct Seen {
     mask: u32,
     /// In this round.
     at: u32,
+    /// The branch back of the widest loop that it has gone round in since.
+    widest: u32,
     writes: [u64; 2],
     /// Warp instructions of the cluster, and the time, by then.
     instructions: u64,
@@ -216,10 +218,22 @@ impl Cluster<'_> {
         }
         let (registers, mask, rounds) = (&warp.registers, warp.fragments[f].mask, &mut warp.rounds);
         let time = warp.fragments[f].ready_at;
+        if rounds.leaving.as_deref().is_some_and(|leaving| leaving.pauses.contains(&pc)) {
+            // No round of its own.
+            rounds.count -= 1;
+            return;
+        }
         let count = rounds.count;
         if let (Some(seen), Some(leaving)) = (rounds.seen.as_deref_mut(), &rounds.leaving) {
+            let wide = |branch: u32| match self.kernel.code[branch as usize].op {
+                Op::Branch { target, .. } => branch - target.min(branch),
+                _ => 0,
+            };
+            if wide(pc) > wide(seen.widest) {
+                seen.widest = pc;
+            }
             if seen.is_like(pc, mask, registers, leaving) {
-                rounds.by = Some((pc, std::mem::replace(&mut seen.writes, now)));
+                rounds.by = Some((seen.widest, std::mem::replace(&mut seen.writes, now)));
                 self.see_whether_all_go_round();
                 return;
             }
@@ -235,13 +249,16 @@ impl Cluster<'_> {
                 return;
             }
         }
-        let Some(leaving) = self.leavings.of(self.kernel, pc).filter(|leaving| leaving.each_round) else { return };
+        let Some(leaving) = self.leavings.of(self.kernel, pc).filter(|leaving| !leaving.pauses.contains(&pc)) else {
+            return;
+        };
         let Warp { registers, rounds, .. } = &mut self.warps[w];
         let b32 = leaving.b32.iter().map(|&n| registers.b32[usize::from(n)]).collect();
         let b64 = leaving.b64.iter().map(|&n| registers.b64[usize::from(n)]).collect();
         let pred = leaving.pred.iter().map(|&n| registers.pred[usize::from(n)]).collect();
         let instructions = self.instructions;
-        rounds.seen = Some(Box::new(Seen { pc, mask, at: count, writes: now, instructions, time, b32, b64, pred }));
+        rounds.seen =
+            Some(Box::new(Seen { pc, mask, at: count, widest: pc, writes: now, instructions, time, b32, b64, pred }));
         rounds.leaving = Some(leaving);
     }
 
@@ -322,10 +339,15 @@ impl Cluster<'_> {
         self.quiet_since == Some([self.writes, self.far_writes])
     }
 
+    /// The branch back of the loop that a warp goes round in for ever.
+    pub fn endless_branch(&self, w: usize) -> Option<u32> {
+        self.warps[w].rounds.by.filter(|_| self.is_going_round(&self.warps[w])).map(|(branch, _)| branch)
+    }
+
     /// The loop that a warp goes round in for ever: what it looks at last there, or else its branch, and whether it looks at anything.
     pub fn endless(&self, w: usize) -> Option<(u32, bool)> {
         let rounds = &self.warps[w].rounds;
-        let (by, _) = rounds.by.filter(|_| self.is_going_round(&self.warps[w]))?;
+        let by = self.endless_branch(w)?;
         let leaving = rounds.leaving.as_deref()?;
         let code = &self.kernel.code;
         let Op::Branch { target, .. } = code.get(by as usize)?.op else { return None };

@@ -130,17 +130,25 @@ impl Cluster<'_> {
         let Some(lap) = self.runaway() else {
             return found(site, spent, "Look for a loop whose end is never reached".into());
         };
-        let code = &self.kernel.code;
-        let branch = &code[lap.last];
         let title = format!("{spent}: {} goes round and round", self.warp_name(lap.warp));
-        let (labels, help) = self.what_decides(&lap);
-        let mut diagnostic = found(branch.site, title, help);
-        if let Some(label) = diagnostic.labels.first_mut() {
-            label.text =
-                format!("this branch leads back to `{}`, time and again", self.place(code[lap.first].site).text);
-        }
-        diagnostic.labels.extend(labels);
-        diagnostic
+        let (labels, help) = self.tell_loop(&lap);
+        Diagnostic { labels, ..found(self.kernel.code[lap.last].site, title, help) }
+    }
+
+    /// Where the loop is that a warp goes round in for ever, what keeps it going, and one thing to try.
+    pub fn tell_endless_loop(&self, w: usize) -> Option<(Vec<Label>, String)> {
+        let last = self.endless_branch(w)? as usize;
+        let Op::Branch { target, .. } = self.kernel.code.get(last)?.op else { return None };
+        Some(self.tell_loop(&Runaway { warp: w, first: target as usize, last, rounds: 0, waits: false }))
+    }
+
+    fn tell_loop(&self, lap: &Runaway) -> (Vec<Label>, String) {
+        let code = &self.kernel.code;
+        let text = format!("this branch leads back to `{}`, time and again", self.place(code[lap.first].site).text);
+        let mut labels = vec![self.label(code[lap.last].site, text)];
+        let (more, help) = self.what_decides(lap);
+        labels.extend(more);
+        (labels, help)
     }
 
     /// What keeps a loop going, and one thing to try.

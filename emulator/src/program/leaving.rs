@@ -16,8 +16,8 @@ const MOST: usize = 1 << 12;
 /// What decides how a loop goes on.
 #[derive(Debug, Default)]
 pub struct Leaving {
-    /// The branch back is part of each round: not of a pause in it, whose length decides nothing.
-    pub each_round: bool,
+    /// Branches back of pauses in the round, whose length decides nothing.
+    pub pauses: FxHashSet<u32>,
     /// Registers that decide, of those that are alive where a round begins.
     pub b32: Vec<u16>,
     pub b64: Vec<u16>,
@@ -87,7 +87,8 @@ impl Leaving {
             }
             branches.extend(more);
         };
-        let each_round = !open.iter().any(|&b| b == branch || around.apart(b).any(|at| at == branch));
+        let back = |at: &usize| matches!(code[*at].op, Op::Branch { target, .. } if target as usize <= *at);
+        let paused = open.iter().flat_map(|&b| around.apart(b).chain([b])).filter(back).map(|at| at as u32).collect();
         let begins = &alive[around.members.binary_search(&(target as usize)).ok()?];
         let among =
             |from: usize, to: usize| (from..to).filter(|&n| has(begins, n)).map(move |n| (n - from) as u16).collect();
@@ -98,7 +99,7 @@ impl Leaving {
         let (finds, idle): (Vec<usize>, Vec<usize>) = around.members.iter().partition(|at| gives(at));
         let by_time = finds.iter().any(|&at| matches!(code[at].op, Op::Special { which, .. } if which.is_time()));
         Some(Leaving {
-            each_round,
+            pauses: paused,
             b32: among(0, n32),
             b64: among(n32, n32 + n64),
             pred: among(n32 + n64, n32 + n64 + usize::from(preds)),
