@@ -112,6 +112,14 @@ fn polls_of_shared_memory() {
         assert!(codes(&report).contains(&"hang"), "{look}: {:#?}", report.findings);
         assert!(report.instructions < 10_000, "{look}: {} instructions", report.instructions);
     }
+    // A wait that would give up is told as one that does not: what should arrive is known.
+    let body = "L:\nmbarrier.try_wait.parity.shared::cta.b64 %p0, [bar], 0;\n@%p0 bra END;\nadd.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, 2000000000;\n@%p1 bra L;";
+    let report = run(&format!("{init}{body}"), 2, None);
+    assert_eq!(
+        report.findings[0].title, "the wait for `bar` never ends: nothing ever arrives at it",
+        "{:#?}",
+        report.findings
+    );
 }
 
 /// What would end the loop comes only after all that the run may execute: that is said at once, and no hang.

@@ -124,7 +124,9 @@ impl Cluster<'_> {
             _ => None,
         };
         let p = self.kernel.code.iter().find_map(asks)?;
-        let (_, since) = self.warps[w].asks.filter(|asks| asks.0 == site)?;
+        // The last answer was no, or came by the time limit.
+        let asked = self.warps[w].asks.filter(|asks| asks.0 == site).map(|asks| asks.1);
+        let since = asked.or(self.warps[w].unheeded.iter().any(|no| no.site == site).then_some(0))?;
         let used = |b: &Mbarrier| b.uses.iter().find(|used| (used.warp, used.site) == (w, site)).map(|used| used.epoch);
         let barriers = self.barriers.iter().zip(0..).filter_map(|(b, n)| Some((used(b)?, n)));
         let barrier: u32 = barriers.max()?.1;
