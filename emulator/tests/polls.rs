@@ -245,3 +245,27 @@ fn who_draws_tickets_gets_one() {
     let report = run(body, 2, None);
     assert!(report.completed && report.findings.is_empty(), "{:#?}", report.findings);
 }
+
+/// Who could change what a poll looks at is named: statements that write there, or to a place that is computed. If there is none, that is said.
+#[test]
+fn who_could_change_it_is_named() {
+    let never = |store: &str| {
+        let store = format!("setp.eq.u32 %p4, %cta, 77;\n@!%p4 bra L;\n{store}\nbra END;\n");
+        let report = run(&format!("{store}{}", poll(STRONG, "")), 2, None);
+        report.findings[0].clone()
+    };
+    for store in [
+        "st.release.gpu.global.u32 [%a], 1",
+        "red.global.add.u32 [%a], 1",
+        "add.s64 %d5, %a, %d4;\nst.global.u32 [%d5], 1",
+    ] {
+        let found = never(&format!("mov.u64 %d4, 0;\n{store};"));
+        let told = found.labels.iter().find(|label| label.text == "this could change it").expect(store);
+        assert_eq!(told.place.text, store.lines().last().unwrap_or_default(), "{found:#?}");
+    }
+    for store in ["st.release.gpu.global.u32 [%a+4], 1", "st.global.u32 [%own], 1"] {
+        let found = never(&format!("{store};"));
+        assert!(found.labels.iter().all(|label| label.text != "this could change it"), "{found:#?}");
+        assert!(found.help.ends_with("No statement of the kernel writes there, to `a` at byte 0."), "{found:#?}");
+    }
+}

@@ -322,12 +322,14 @@ impl Cluster<'_> {
         let Some((buffer, offset)) = self.global.find(base.wrapping_add(address.offset as u64), bytes as u64) else {
             return;
         };
+        let at = (buffer, offset);
         let buffer = &self.global.buffers[buffer];
         let (place, (value, defined)) = (buffer.describe(offset), buffer.memory.load(offset as usize, bytes));
         let holds = if defined { format!("{value}") } else { "nothing that was written".into() };
         if let Some(label) = d.labels.first_mut() {
             label.text = format!("it finds {holds} at {place}");
         }
+        self.tell_who_could_change_it(site, at, d);
     }
 
     /// CTAs of the cluster that have ended, while others wait.
