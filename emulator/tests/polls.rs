@@ -269,3 +269,15 @@ fn who_could_change_it_is_named() {
         assert!(found.help.ends_with("No statement of the kernel writes there, to `a` at byte 0."), "{found:#?}");
     }
 }
+
+/// Who computes for long first, and then polls, has come to another loop: it is compared anew at once.
+#[test]
+fn a_poll_behind_long_work() {
+    let body = format!(
+        "mov.u32 %r5, 0;\nW:\nadd.u32 %r5, %r5, 1;\nsetp.lt.u32 %p1, %r5, 100000;\n@%p1 bra W;\n{}",
+        poll(STRONG, "add.u32 %r1, %r1, 1;")
+    );
+    let report = run(&body, 2, None);
+    assert_eq!(codes(&report), ["hang"], "{:#?}", report.findings);
+    assert!(report.instructions < 4 * 300_000 + 5_000, "{} instructions", report.instructions);
+}

@@ -18,6 +18,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Rounds without a change from which on a warp's registers are compared.
 const ROUNDS: u32 = 1 << 6;
+/// After so many at most they are compared with later ones: the warp may have come to another loop.
+const MOST_ROUNDS: u32 = 1 << 12;
 
 /// What happened in a window that is more than asking again.
 #[derive(Clone, Copy, Debug, Default)]
@@ -65,7 +67,9 @@ pub struct Rounds {
     /// It has looked at global memory; and waited for what is there.
     far: bool,
     strong: bool,
-    /// What decides in the loop in which it was seen last.
+    /// The loop in which it was seen last, from its first instruction to its last, and what decides there.
+    first: u32,
+    last: u32,
     leaving: Option<Arc<Leaving>>,
     seen: Option<Box<Seen>>,
     /// It is known to go round, by this branch, and what [`Cluster::writes`] and [`Cluster::far_writes`] were when the round began that all others are like.
@@ -90,6 +94,8 @@ impl Rounds {
             next: ROUNDS,
             far: false,
             strong: false,
+            first: 0,
+            last: u32::MAX,
             leaving: None,
             seen: None,
             by: None,
@@ -196,6 +202,10 @@ impl Cluster<'_> {
         let rounds = &mut self.warps[w].rounds;
         if rounds.since != changes || rounds.far && rounds.since_far != far_changes {
             *rounds = Rounds::since(changes, far_changes);
+        } else if !(rounds.first..=rounds.last).contains(&pc) {
+            // Another loop. That it ends by itself is thought of it, too, until more is known.
+            let Rounds { far, strong, leaves, .. } = *rounds;
+            *rounds = Rounds { far, strong, leaves, ..Rounds::since(changes, rounds.since_far) };
         }
         rounds.count += 1;
         if rounds.count >= rounds.next {
@@ -244,8 +254,9 @@ impl Cluster<'_> {
             let rounds = &mut self.warps[w].rounds;
             let at = rounds.seen.as_ref().map_or(0, |seen| seen.at);
             // A round that is to be told apart may be made of several others.
-            if count < 2 * at {
-                rounds.next = if count < at + at / 4 { count + 1 } else { 2 * at };
+            let then = at + at.min(MOST_ROUNDS);
+            if count < then {
+                rounds.next = if count < at + at.min(MOST_ROUNDS) / 4 { count + 1 } else { then };
                 return;
             }
         }
@@ -259,6 +270,9 @@ impl Cluster<'_> {
         let instructions = self.instructions;
         rounds.seen =
             Some(Box::new(Seen { pc, mask, at: count, widest: pc, writes: now, instructions, time, b32, b64, pred }));
+        if let [first, .., last] = leaving.members[..] {
+            (rounds.first, rounds.last) = (first, last);
+        }
         rounds.leaving = Some(leaving);
     }
 
