@@ -36,6 +36,7 @@ impl<'a> Cluster<'a> {
         }
         let total = usize::from(op.bytes) * op.d.len();
         let targets = self.targets(at, op.space, &op.address, total as u64, Access::Load)?;
+        self.note_trail(at, &targets, total as u64, Access::Load);
         let time = self.charge(at, &targets, total, true);
         self.reach_all(w, &targets, site);
         let stamp = Stamp { strength: self.strength(w, op.sync), ..self.stamp(w, mask, site) };
@@ -232,10 +233,11 @@ impl<'a> Cluster<'a> {
         let StoreOp { space, ref address, bytes, ref s, sync } = *op;
         let each = usize::from(bytes);
         let total = each * s.len();
-        if !self.options.judges() && self.store_own(at, op, total) {
+        if !self.options.judges() && self.trail.is_none() && self.store_own(at, op, total) {
             return Ok(());
         }
         let targets = self.targets(at, space, address, total as u64, Access::Store)?;
+        self.note_trail(at, &targets, total as u64, Access::Store);
         self.reach_all(w, &targets, site);
         let stamp = Stamp { strength: self.strength(w, sync), ..self.stamp(w, mask, site) };
         let known = self.races.len();
@@ -268,7 +270,7 @@ impl<'a> Cluster<'a> {
         let defined = s.iter().fold(u32::MAX, |all, &reg| all & registers.defined(reg));
         if each == 4 && defined == u32::MAX && !blank && sync.is_none() && self.store_own_words(w, s, &targets) {
             self.charge(at, &targets, total, false);
-            self.acted();
+            self.wrote();
             self.let_go(targets);
             return Ok(());
         }
@@ -339,7 +341,7 @@ impl<'a> Cluster<'a> {
             self.publish(w, time, &targets, sync);
         }
         self.charge(at, &targets, total, false);
-        self.acted();
+        self.wrote();
         self.let_go(targets);
         Ok(())
     }
@@ -377,7 +379,7 @@ impl<'a> Cluster<'a> {
             return false;
         }
         self.charge_shared(at, places, total, false);
-        self.acted();
+        self.wrote();
         true
     }
 

@@ -20,6 +20,7 @@ use crate::program::op::Reg;
 use crate::protocol::Timing;
 use crate::report::Memory;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Strong accesses of a warp of which is known what they brought last.
@@ -137,6 +138,14 @@ impl AtomicJob {
         self.blank || !self.replaces && memory.any_blank(at, self.bytes)
     }
 
+    /// Whether some of its lanes update something there.
+    pub fn touches(&self, buffer: usize, place: Range<u64>) -> bool {
+        self.lanes.iter().any(|lane| match lane.target {
+            Target::Global { buffer: b, offset } => b == buffer && place.contains(&offset),
+            _ => false,
+        })
+    }
+
     /// Updates the part that lies in a piece of a buffer, which begins at `from`.
     pub fn apply(&self, buffer: usize, from: u64, piece: &mut Memory) {
         for lane in &self.lanes {
@@ -233,6 +242,7 @@ impl<'a> Cluster<'a> {
             self.targets(at, op.space, &op.address, op.whole.into(), Access::Update)?;
         }
         let targets = self.targets(at, op.space, &op.address, each as u64, Access::Update)?;
+        self.note_trail(at, &targets, each as u64, Access::Update);
         if targets.iter().any(|(_, t)| matches!(t, Target::Local(_) | Target::Param(_))) {
             return Err(Some(Box::new(self.problem(
                 "ptx-semantics",
@@ -404,7 +414,8 @@ impl<'a> Cluster<'a> {
             }
         }
         if changed {
-            self.acted();
+            self.note_update(w, job.lanes.iter().map(|lane| lane.target), each as u64);
+            self.wrote();
         }
         changed
     }
@@ -458,7 +469,7 @@ impl<'a> Cluster<'a> {
         warp.asks = same.then_some((site, time));
         if !same {
             warp.seen.insert((site, first, target), values);
-            self.acted();
+            self.found_new();
         }
     }
 }

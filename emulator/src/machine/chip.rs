@@ -97,6 +97,7 @@ pub struct Chip<'a> {
     /// Of clusters that have ended.
     pub instructions: u64,
     pub idle: u64,
+    pub trails: super::trail::Trails,
     pub cycles: u64,
     /// Of clusters that have ended, by number.
     pub findings: Vec<(u32, Findings)>,
@@ -172,6 +173,7 @@ impl<'a> Chip<'a> {
             done: [0; 3],
             instructions: 0,
             idle: 0,
+            trails: Default::default(),
             cycles: 0,
             findings: vec![],
             ctas: vec![],
@@ -257,7 +259,7 @@ impl<'a> Chip<'a> {
         let mut items = Vec::new();
         let nothing: Arc<Global> = Arc::default();
         let (mut moved, mut missed, mut movers, mut tensor_cores) = (0, 0, 0, 0);
-        let (mut acted, mut computes) = (false, false);
+        let (mut activity, mut computes) = (super::livelock::Activity::default(), false);
         let written = self.running.iter_mut().fold(0, |all, running| all | running.cluster.outbox.written());
         for running in &mut self.running {
             let index = running.index;
@@ -269,11 +271,11 @@ impl<'a> Chip<'a> {
             moved += std::mem::take(&mut cluster.moved);
             missed += std::mem::take(&mut cluster.missed);
             tensor_cores += cluster.ctas.iter().map(|cta| cta.busy.tensor_core).sum::<u64>();
-            acted |= std::mem::take(&mut cluster.active);
+            activity.join(std::mem::take(&mut cluster.activity));
             computes = computes || cluster.computes();
         }
-        self.idle = if acted || computes { 0 } else { self.idle + window };
-        self.running.iter_mut().filter(|_| acted).for_each(|running| running.cluster.far_changes += 1);
+        self.idle = if activity.any() || computes { 0 } else { self.idle + window };
+        self.tell(activity);
         // Lines that several clusters missed came once.
         let cache = &mut Arc::make_mut(&mut self.global).cache;
         let came = LINE * self.running.iter_mut().map(|running| running.cluster.lines.enter(cache)).sum::<u64>();
@@ -478,7 +480,7 @@ impl<'a> Chip<'a> {
     /// Nothing can go on any more, or nothing but asking again has happened for long.
     fn stuck(&mut self, answered: bool, end: u64) -> bool {
         let waits = |r: &Running| r.progress == Progress::Waits;
-        let quiet = self.idle > IDLE || self.all_go_round(end);
+        let quiet = self.idle > IDLE && !self.some_may_leave() || self.all_go_round(end);
         if self.running.is_empty() || !(quiet || !answered && self.running.iter().all(waits)) {
             return false;
         }
@@ -488,7 +490,8 @@ impl<'a> Chip<'a> {
             let holder = links.last().filter(|_| !ring).and_then(|link| self.find(link.holder));
             holder.filter(|&at| waits(&self.running[at])).or_else(|| self.find(links.first()?.cluster))
         });
-        let at = at.unwrap_or(0);
+        let outlasting = self.running.iter().position(|running| running.cluster.outlasting().is_some());
+        let at = outlasting.or(at).unwrap_or(0);
         self.running[at].progress = Progress::Stopped;
         let global = self.global.clone();
         let cluster = self.cluster(at);

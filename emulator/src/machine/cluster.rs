@@ -36,6 +36,7 @@ pub struct Shared<'a> {
     /// Number of buffers in global memory.
     pub buffers: usize,
     pub dependences: &'a Dependences,
+    pub leavings: &'a super::livelock::Leavings,
 }
 
 /// Which cluster of the launch: its number, its first CTA, the SM it begins on, and when.
@@ -101,8 +102,8 @@ pub struct Cluster<'a> {
     pub budget: u64,
     /// From this one on it is watched which loops warps are in.
     pub watched: u64,
-    /// Something happened since the last window ended that is more than asking again.
-    pub active: bool,
+    /// What happened since the last window ended.
+    pub activity: super::livelock::Activity,
     /// Its CTAs, by rank.
     pub ctas: Vec<Cta>,
     pub warps: Vec<Warp>,
@@ -113,14 +114,21 @@ pub struct Cluster<'a> {
     /// The same of its commits.
     pub commit_queues: FxHashMap<(usize, usize), Queue>,
     pub barriers: Vec<Mbarrier>,
-    /// Counts what warps and engines do that others, or they themselves later, could see.
+    pub leavings: &'a super::livelock::Leavings,
+    /// Counts what warps and engines do that others, or they themselves later, could see, other than words that they write to memory.
     pub changes: u64,
-    /// Counts windows in which some cluster did what others could see.
+    /// Counts windows in which some cluster did so.
     pub far_changes: u64,
+    /// The same of such words.
+    pub writes: u64,
+    pub far_writes: u64,
     /// All that could go on goes round in loops that find the same each time.
     pub nobody_acts: bool,
-    /// The same where some of it looks at global memory: what `changes` and `far_changes` were.
+    /// The same where some of it looks at global memory, or writes: what `changes` and `far_changes` were; and where none of it writes, `writes` and `far_writes`.
     pub round_since: Option<(u64, u64)>,
+    pub quiet_since: Option<[u64; 2]>,
+    /// Where it writes and looks, once all go round and some write.
+    pub trail: Option<Box<super::trail::Trail>>,
     /// Index into `barriers` by rank of the CTA and offset.
     pub barrier_at: FxHashMap<(usize, u32), u32>,
     /// The first and the end of all places in shared memory where there was an mbarrier.

@@ -43,12 +43,18 @@ struct Stuck<'b> {
     fresh: bool,
 }
 
+const NOTHING: &str = "nothing changes in its loop that decides whether it is left";
+
 /// Places that a hang names.
 const MOST_LABELS: usize = 6;
 
 impl Cluster<'_> {
     /// Adds the finding for a run that is stuck.
     pub fn explain_hang(&mut self) {
+        if let Some(diagnostic) = self.outlasting().and_then(|w| self.outlasts_the_run(w)) {
+            self.findings.add(diagnostic);
+            return;
+        }
         let blocked = self.all_blocked();
         let Some(Stuck { root, chain, fresh }) = self.root_of(&blocked) else { return };
         let left_bytes = |n: u32| {
@@ -118,7 +124,9 @@ impl Cluster<'_> {
             _ => None,
         };
         let p = self.kernel.code.iter().find_map(asks)?;
-        let (_, since) = self.warps[w].asks.filter(|asks| asks.0 == site)?;
+        // The last answer was no, or came by the time limit.
+        let asked = self.warps[w].asks.filter(|asks| asks.0 == site).map(|asks| asks.1);
+        let since = asked.or(self.warps[w].unheeded.iter().any(|no| no.site == site).then_some(0))?;
         let used = |b: &Mbarrier| b.uses.iter().find(|used| (used.warp, used.site) == (w, site)).map(|used| used.epoch);
         let barriers = self.barriers.iter().zip(0..).filter_map(|(b, n)| Some((used(b)?, n)));
         let barrier: u32 = barriers.max()?.1;
@@ -255,7 +263,7 @@ impl Cluster<'_> {
                     format!("{} asks again and again for what does not happen", self.warp_name(root.warp)),
                     "Let somebody bring it about in every run: what CTAs wait for must come from CTAs that run at the same time.".into(),
                 );
-                self.tell_what_it_reads(root, &mut d);
+                self.tell_what_it_reads(root.warp, root.mask, root.site, &mut d);
                 d
             }
             _ => self.hang(
@@ -288,36 +296,40 @@ impl Cluster<'_> {
                 "Check which value ends the loop, and that another thread, which does not wait for this one, brings it about.",
             ),
             (None, false) => (
-                "nothing changes in its loop".into(),
+                NOTHING.into(),
                 "Check the condition of the branch: some round must change a register that it depends on.",
             ),
         };
         let mut d = self.hang(root.site, format!("{who} goes round for ever: {why}"), help.into());
         if looks {
-            self.tell_what_it_reads(root, &mut d);
+            self.tell_what_it_reads(root.warp, root.mask, root.site, &mut d);
+        } else if let Some((labels, help)) = self.tell_endless_loop(root.warp).filter(|_| why == NOTHING) {
+            (d.labels, d.help) = (labels, help);
         }
         d
     }
 
     /// What a load or an atomic operation of global memory finds that a warp makes again and again, and what it would have to be.
-    fn tell_what_it_reads(&self, root: &Blocked, d: &mut Diagnostic) {
-        let Some(inst) = self.kernel.code.iter().find(|inst| inst.site == root.site) else { return };
+    pub fn tell_what_it_reads(&self, w: usize, mask: u32, site: u32, d: &mut Diagnostic) {
+        let Some(inst) = self.kernel.code.iter().find(|inst| inst.site == site) else { return };
         let (address, bytes) = match &inst.op {
             Op::Load(load) => (&load.address, usize::from(load.bytes)),
             Op::Atomic(atomic) => (&atomic.address, usize::from(atomic.bytes)),
             _ => return,
         };
-        let lane = root.mask.trailing_zeros() as usize % 32;
-        let base = self.warps[root.warp].registers.lane(address.base, lane) as u64;
+        let lane = mask.trailing_zeros() as usize % 32;
+        let base = self.warps[w].registers.lane(address.base, lane) as u64;
         let Some((buffer, offset)) = self.global.find(base.wrapping_add(address.offset as u64), bytes as u64) else {
             return;
         };
+        let at = (buffer, offset);
         let buffer = &self.global.buffers[buffer];
         let (place, (value, defined)) = (buffer.describe(offset), buffer.memory.load(offset as usize, bytes));
         let holds = if defined { format!("{value}") } else { "nothing that was written".into() };
         if let Some(label) = d.labels.first_mut() {
             label.text = format!("it finds {holds} at {place}");
         }
+        self.tell_who_could_change_it(site, at, d);
     }
 
     /// CTAs of the cluster that have ended, while others wait.

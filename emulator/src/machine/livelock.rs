@@ -1,40 +1,129 @@
 //! Loops that nothing ends any more: all that could go on goes round, and finds the same each time.
 //!
-//! A warp that comes back to the same branch with the same registers, while nobody has changed anything that it could see, goes on like that
-//! until somebody does. Where all warps that are not blocked do so, and no engine has anything left to do, nobody will. Where some of them look at
-//! global memory, that is so if all clusters go round.
+//! A warp that comes back to the same branch with the same registers, of those that [decide](crate::program::leaving) how the loop goes on, while nobody
+//! has changed anything that it could see, goes on like that until somebody does. Where all warps that are not blocked do so, and no engine has
+//! anything left to do, nobody will. Where some of them look at global memory, that is so if all clusters go round. Where some write in their
+//! rounds, it is noted for a while who writes and looks where: if nobody looks where somebody writes, all goes on as it is.
 
 use super::chip::Chip;
 use super::cluster::Cluster;
+use super::forecast::{Forecast, Left};
+use super::registers::Registers;
 use super::warp::{State, Warp};
-use crate::program::op::{L32, L64, Op};
+use crate::program::Kernel;
+use crate::program::leaving::Leaving;
+use crate::program::op::{L32, L64, Op, Reg};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Rounds without a change from which on a warp's registers are compared.
-const ROUNDS: u32 = 1 << 11;
-/// The same of a loop with strong loads of global memory: each of them takes a window of simulated time.
-const FAR_ROUNDS: u32 = 1 << 6;
+const ROUNDS: u32 = 1 << 6;
+/// After so many at most they are compared with later ones: the warp may have come to another loop.
+const MOST_ROUNDS: u32 = 1 << 12;
 
-/// The rounds of a warp since something changed last.
+/// What happened in a window that is more than asking again.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Activity {
+    /// Something has changed, other than words in memory.
+    pub acted: bool,
+    /// Warps have written to memory.
+    pub wrote: bool,
+    /// A warp has found something new there.
+    pub found_new: bool,
+}
+
+impl Activity {
+    pub fn join(&mut self, other: Activity) {
+        self.acted |= other.acted;
+        self.wrote |= other.wrote;
+        self.found_new |= other.found_new;
+    }
+
+    pub fn any(self) -> bool {
+        self.acted || self.wrote || self.found_new
+    }
+}
+
+/// What decides how the loops of a kernel go on, by their branches back, as far as anybody has asked.
 #[derive(Debug, Default)]
+pub struct Leavings(Mutex<FxHashMap<u32, Option<Arc<Leaving>>>>);
+
+impl Leavings {
+    fn of(&self, kernel: &Kernel, branch: u32) -> Option<Arc<Leaving>> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.entry(branch).or_insert_with(|| Leaving::of(kernel, branch).map(Arc::new)).clone()
+    }
+}
+
+/// The rounds of a warp since something changed last, other than words in memory.
+#[derive(Debug)]
 pub struct Rounds {
     /// What [`Cluster::changes`] and [`Cluster::far_changes`] were then.
     since: u64,
     since_far: u64,
     count: u32,
+    /// From this one on they are compared again.
+    next: u32,
     /// It has looked at global memory; and waited for what is there.
     far: bool,
     strong: bool,
+    /// The loop in which it was seen last, from its first instruction to its last, and what decides there.
+    first: u32,
+    last: u32,
+    leaving: Option<Arc<Leaving>>,
     seen: Option<Box<Seen>>,
-    /// It is known to go round, by this branch.
-    by: Option<u32>,
+    /// It is known to go round, by this branch, and what [`Cluster::writes`] and [`Cluster::far_writes`] were when the round began that all others are like.
+    by: Option<(u32, [u64; 2])>,
+    /// What ends it lies beyond all that the run may execute; or else it may end itself before.
+    outlasts: bool,
+    leaves: bool,
+}
+
+impl Default for Rounds {
+    fn default() -> Rounds {
+        Rounds::since(0, 0)
+    }
 }
 
 impl Rounds {
+    fn since(since: u64, since_far: u64) -> Rounds {
+        Rounds {
+            since,
+            since_far,
+            count: 0,
+            next: ROUNDS,
+            far: false,
+            strong: false,
+            first: 0,
+            last: u32::MAX,
+            leaving: None,
+            seen: None,
+            by: None,
+            outlasts: false,
+            leaves: false,
+        }
+    }
+
+    /// It may end itself, by what it counts or by the clock.
+    pub fn may_leave(&self) -> bool {
+        self.leaves
+    }
+
+    /// What decides how it goes on.
+    pub fn leaving(&self) -> Option<&Leaving> {
+        self.leaving.as_deref()
+    }
+
     /// The warp looks at global memory.
     #[inline]
     pub fn look_far(&mut self, strong: bool) {
         self.far = true;
         self.strong |= strong;
+    }
+
+    /// Whether the result of an instruction is known to decide nothing about its loop.
+    pub fn passes_over(&self, pc: u32) -> bool {
+        self.leaving.as_deref().is_some_and(|leaving| leaving.idle.contains(&pc))
     }
 
     /// It asks for what other clusters may bring about.
@@ -43,13 +132,35 @@ impl Rounds {
     }
 }
 
-/// A warp at a branch back.
+/// A warp at a branch back: what decides how it goes on.
 #[derive(Debug)]
 struct Seen {
     pc: u32,
+    mask: u32,
+    /// In this round.
+    at: u32,
+    /// The branch back of the widest loop that it has gone round in since.
+    widest: u32,
+    writes: [u64; 2],
+    /// Warp instructions of the cluster, and the time, by then.
+    instructions: u64,
+    time: u64,
     b32: Vec<L32>,
     b64: Vec<L64>,
     pred: Vec<u32>,
+}
+
+impl Seen {
+    fn is_like(&self, pc: u32, mask: u32, registers: &Registers, leaving: &Leaving) -> bool {
+        let b32 = || leaving.b32.iter().map(|&n| &registers.b32[usize::from(n)]);
+        let b64 = || leaving.b64.iter().map(|&n| &registers.b64[usize::from(n)]);
+        let pred = || leaving.pred.iter().map(|&n| registers.pred[usize::from(n)]);
+        (self.pc, self.mask) == (pc, mask)
+            && pred().eq(self.pred.iter().copied())
+            && b32().eq(&self.b32)
+            && b64().eq(&self.b64)
+            && !leaving.by_time
+    }
 }
 
 /// Whether a fragment goes on by itself, or by an answer of the chip.
@@ -64,6 +175,7 @@ fn only_looks(op: &Op) -> bool {
         Op::Load(_)
         // What changes something says so itself.
         | Op::Atomic(_)
+        | Op::Store(_)
         | Op::BarrierWait { .. }
         | Op::Hint
         | Op::Sleep
@@ -83,29 +195,28 @@ impl Cluster<'_> {
         self.changes += u64::from(!only_looks(op));
     }
 
-    /// A warp has asked for what is never the same: the time.
-    #[inline]
-    pub fn count_clock(&mut self, op: &Op) {
-        self.changes += u64::from(matches!(op, Op::Special { which, .. } if which.is_time()));
-    }
-
     /// All lanes of a fragment branch back, from here.
     #[inline]
-    pub fn goes_round(&mut self, w: usize, pc: u32) {
+    pub fn goes_round(&mut self, w: usize, f: usize, pc: u32) {
         let (changes, far_changes) = (self.changes, self.far_changes);
         let rounds = &mut self.warps[w].rounds;
         if rounds.since != changes || rounds.far && rounds.since_far != far_changes {
-            *rounds = Rounds { since: changes, since_far: far_changes, ..Rounds::default() };
+            *rounds = Rounds::since(changes, far_changes);
+        } else if !(rounds.first..=rounds.last).contains(&pc) {
+            // Another loop. That it ends by itself is thought of it, too, until more is known.
+            let Rounds { far, strong, leaves, .. } = *rounds;
+            *rounds = Rounds { far, strong, leaves, ..Rounds::since(changes, rounds.since_far) };
         }
         rounds.count += 1;
-        if rounds.count >= if rounds.strong { FAR_ROUNDS } else { ROUNDS } {
-            self.compare_rounds(w, pc);
+        if rounds.count >= rounds.next {
+            self.compare_rounds(w, f, pc);
         }
     }
 
     #[cold]
-    fn compare_rounds(&mut self, w: usize, pc: u32) {
-        if self.warps[w].rounds.by.is_some() {
+    fn compare_rounds(&mut self, w: usize, f: usize, pc: u32) {
+        let now = [self.writes, self.far_writes];
+        if self.warps[w].rounds.by.is_some_and(|(_, writes)| writes == now) {
             self.see_whether_all_go_round();
             return;
         }
@@ -115,26 +226,110 @@ impl Cluster<'_> {
         if !alone || warp.open_loads.iter().any(|load| !load.landed) {
             return;
         }
-        let registers = &warp.registers;
-        let same = |seen: &Seen| {
-            seen.pc == pc && seen.pred == registers.pred && seen.b32 == registers.b32 && seen.b64 == registers.b64
-        };
-        if warp.rounds.seen.as_deref().is_some_and(same) {
-            warp.rounds.by = Some(pc);
-            self.see_whether_all_go_round();
-        } else if warp.rounds.count.is_power_of_two() {
-            let (b32, b64, pred) = (registers.b32.clone(), registers.b64.clone(), registers.pred.clone());
-            warp.rounds.seen = Some(Box::new(Seen { pc, b32, b64, pred }));
+        let (registers, mask, rounds) = (&warp.registers, warp.fragments[f].mask, &mut warp.rounds);
+        let time = warp.fragments[f].ready_at;
+        if rounds.leaving.as_deref().is_some_and(|leaving| leaving.pauses.contains(&pc)) {
+            // No round of its own.
+            rounds.count -= 1;
+            return;
         }
+        let count = rounds.count;
+        if let (Some(seen), Some(leaving)) = (rounds.seen.as_deref_mut(), &rounds.leaving) {
+            let wide = |branch: u32| match self.kernel.code[branch as usize].op {
+                Op::Branch { target, .. } => branch - target.min(branch),
+                _ => 0,
+            };
+            if wide(pc) > wide(seen.widest) {
+                seen.widest = pc;
+            }
+            if seen.is_like(pc, mask, registers, leaving) {
+                rounds.by = Some((seen.widest, std::mem::replace(&mut seen.writes, now)));
+                self.see_whether_all_go_round();
+                return;
+            }
+            if count == seen.at + 1 && (seen.pc, seen.mask) == (pc, mask) && self.outlasts(w, pc, time) {
+                self.see_whether_all_go_round();
+                return;
+            }
+            let rounds = &mut self.warps[w].rounds;
+            let at = rounds.seen.as_ref().map_or(0, |seen| seen.at);
+            // A round that is to be told apart may be made of several others.
+            let then = at + at.min(MOST_ROUNDS);
+            if count < then {
+                rounds.next = if count < at + at.min(MOST_ROUNDS) / 4 { count + 1 } else { then };
+                return;
+            }
+        }
+        let Some(leaving) = self.leavings.of(self.kernel, pc).filter(|leaving| !leaving.pauses.contains(&pc)) else {
+            return;
+        };
+        let Warp { registers, rounds, .. } = &mut self.warps[w];
+        let b32 = leaving.b32.iter().map(|&n| registers.b32[usize::from(n)]).collect();
+        let b64 = leaving.b64.iter().map(|&n| registers.b64[usize::from(n)]).collect();
+        let pred = leaving.pred.iter().map(|&n| registers.pred[usize::from(n)]).collect();
+        let instructions = self.instructions;
+        rounds.seen =
+            Some(Box::new(Seen { pc, mask, at: count, widest: pc, writes: now, instructions, time, b32, b64, pred }));
+        if let [first, .., last] = leaving.members[..] {
+            (rounds.first, rounds.last) = (first, last);
+        }
+        rounds.leaving = Some(leaving);
+    }
+
+    /// A round ends with other values than it began with: whether the loop outlasts the run all the same.
+    fn outlasts(&mut self, w: usize, pc: u32, time: u64) -> bool {
+        let Warp { registers, rounds, .. } = &self.warps[w];
+        let (Some(seen), Some(leaving)) = (rounds.seen.as_deref(), rounds.leaving.clone()) else { return false };
+        let mut steps: FxHashMap<Reg, [i128; 32]> = FxHashMap::default();
+        for (&n, before) in leaving.b32.iter().zip(&seen.b32) {
+            let by = |lane: usize| i128::from(registers.b32[usize::from(n)][lane].wrapping_sub(before[lane]) as i32);
+            steps.insert(Reg::B32(n), std::array::from_fn(by));
+        }
+        for (&n, before) in leaving.b64.iter().zip(&seen.b64) {
+            let by = |lane: usize| i128::from(registers.b64[usize::from(n)][lane].wrapping_sub(before[lane]) as i64);
+            steps.insert(Reg::B64(n), std::array::from_fn(by));
+        }
+        // Other warps execute as many in the same time; one round may be shorter than the next, and have fewer of theirs beside it.
+        let of_a_round = (self.instructions - seen.instructions).max(1);
+        let rounds_left = self.budget.saturating_sub(self.instructions) / of_a_round * 4 + 4;
+        let cycles = rounds_left.saturating_mul(time.saturating_sub(seen.time).max(1));
+        let left = Left { rounds: rounds_left.into(), cycles };
+        let forecast = self.forecast(w, seen.mask, pc, &leaving, &steps, left);
+        let writes = [self.writes, self.far_writes];
+        let rounds = &mut self.warps[w].rounds;
+        rounds.outlasts = forecast == Forecast::Outlasts;
+        rounds.leaves = forecast == Forecast::Leaves;
+        if let (true, Some(seen)) = (rounds.outlasts, &mut rounds.seen) {
+            rounds.by = Some((pc, std::mem::replace(&mut seen.writes, writes)));
+        }
+        rounds.outlasts
+    }
+
+    /// The warp whose loop ends only after all that the run may execute, if what it looks at in memory stays as it is. Of a wait for an mbarrier more is
+    /// known: what should arrive there.
+    pub fn outlasting(&self) -> Option<usize> {
+        let waits = |w: usize| self.endless(w).is_some_and(|(site, _)| self.is_wait(site));
+        (0..self.warps.len())
+            .find(|&w| self.warps[w].rounds.outlasts && self.is_going_round(&self.warps[w]) && !waits(w))
+    }
+
+    fn is_wait(&self, site: u32) -> bool {
+        self.kernel.code.iter().any(|inst| inst.site == site && matches!(inst.op, Op::BarrierWait { .. }))
     }
 
     /// Of a cluster in which all go round: nobody else can end that, or another cluster, by what it writes to global memory.
     fn see_whether_all_go_round(&mut self) {
-        if self.all_go_round() {
-            match self.warps.iter().any(|warp| warp.rounds.far && warp.live != 0) {
-                true => self.round_since = Some((self.changes, self.far_changes)),
-                false => self.nobody_acts = true,
-            }
+        if !self.all_go_round() {
+            return;
+        }
+        let now = [self.writes, self.far_writes];
+        let live = || self.warps.iter().filter(|warp| warp.live != 0);
+        let quiet = live().all(|warp| warp.rounds.by.is_none_or(|(_, writes)| writes == now));
+        if quiet && !live().any(|warp| warp.rounds.far) {
+            self.nobody_acts = true;
+        } else {
+            self.round_since = Some((self.changes, self.far_changes));
+            self.quiet_since = quiet.then_some(now);
         }
     }
 
@@ -148,39 +343,110 @@ impl Cluster<'_> {
         by.is_some() && since == self.changes && (!far || since_far == self.far_changes)
     }
 
-    /// Whether all of the cluster goes round until another cluster changes global memory.
+    /// Whether all of the cluster goes round until somebody changes memory.
     pub fn goes_round_until_told(&self) -> bool {
         self.round_since == Some((self.changes, self.far_changes)) && self.awaited == 0 && self.next_event().is_none()
     }
 
+    /// Whether nobody has written to memory since.
+    pub fn is_quiet(&self) -> bool {
+        self.quiet_since == Some([self.writes, self.far_writes])
+    }
+
+    /// The branch back of the loop that a warp goes round in for ever.
+    pub fn endless_branch(&self, w: usize) -> Option<u32> {
+        self.warps[w].rounds.by.filter(|_| self.is_going_round(&self.warps[w])).map(|(branch, _)| branch)
+    }
+
     /// The loop that a warp goes round in for ever: what it looks at last there, or else its branch, and whether it looks at anything.
     pub fn endless(&self, w: usize) -> Option<(u32, bool)> {
-        let by = self.warps[w].rounds.by.filter(|_| self.is_going_round(&self.warps[w]))?;
+        let rounds = &self.warps[w].rounds;
+        let by = self.endless_branch(w)?;
+        let leaving = rounds.leaving.as_deref()?;
         let code = &self.kernel.code;
         let Op::Branch { target, .. } = code.get(by as usize)?.op else { return None };
-        let looks = |op: &Op| matches!(op, Op::Load(_) | Op::Atomic(_) | Op::BarrierWait { .. });
-        let round = code.get(target as usize..=by as usize)?;
-        match round.iter().rfind(|inst| looks(&inst.op)) {
-            Some(inst) => Some((inst.site, true)),
+        let decides = |at: u32| !leaving.idle.contains(&at);
+        let looks = |&at: &u32| match code[at as usize].op {
+            Op::Load(_) | Op::Atomic(_) => decides(at),
+            Op::BarrierWait { .. } => true,
+            _ => false,
+        };
+        match (target..=by).rev().find(looks) {
+            Some(at) => Some((code[at as usize].site, true)),
             None => Some((code[by as usize].site, false)),
+        }
+    }
+
+    /// All that it does and looks at from now on is noted, and its rounds count anew.
+    fn begin_trail(&mut self) {
+        self.trail = Some(Box::default());
+        self.round_since = None;
+        let (since, since_far) = (self.changes, self.far_changes);
+        for rounds in self.warps.iter_mut().map(|warp| &mut warp.rounds) {
+            let Rounds { far, strong, leaving, .. } = std::mem::take(rounds);
+            *rounds = Rounds { count: ROUNDS, far, strong, leaving, ..Rounds::since(since, since_far) };
         }
     }
 }
 
 impl Chip<'_> {
+    /// Some loop may end by what it counts, or by the clock.
+    pub fn some_may_leave(&self) -> bool {
+        let leaves = |warp: &Warp| warp.live != 0 && warp.rounds.may_leave();
+        self.running.iter().any(|running| running.cluster.warps.iter().any(leaves))
+    }
+
     /// Whether all clusters go round in loops that find the same in global memory each time, and nobody's time limit ends a wait.
     pub fn all_go_round(&mut self, end: u64) -> bool {
         if !self.running.iter().all(|running| running.cluster.goes_round_until_told()) {
             return false;
         }
-        match (0..self.running.len()).find(|&at| self.cluster(at).time_limit_ends()) {
-            Some(at) => {
-                // Who has waited goes on by itself.
-                self.cluster(at).round_since = None;
-                self.go_on(at, end);
-                false
-            }
-            None => true,
+        if let Some(at) = (0..self.running.len()).find(|&at| self.cluster(at).time_limit_ends()) {
+            // Who has waited goes on by itself.
+            self.cluster(at).round_since = None;
+            self.go_on(at, end);
+            return false;
         }
+        if self.running.iter().all(|running| running.cluster.is_quiet()) {
+            return true;
+        }
+        // They write. If nobody looks there, nothing comes of it.
+        if self.trails.on {
+            let in_vain = self.nobody_meets_a_write();
+            self.end_trails();
+            self.trails.put_off(end);
+            return in_vain;
+        }
+        if self.trails.may_begin(end) {
+            self.trails.on = true;
+            self.running.iter_mut().for_each(|running| running.cluster.begin_trail());
+        }
+        false
+    }
+
+    fn end_trails(&mut self) {
+        self.trails.on = false;
+        self.running.iter_mut().for_each(|running| running.cluster.trail = None);
+    }
+
+    /// A window has ended: all clusters learn what happened in it.
+    pub fn tell(&mut self, happened: Activity) {
+        if happened.acted && self.trails.on {
+            self.end_trails();
+        }
+        for running in &mut self.running {
+            running.cluster.far_changes += u64::from(happened.acted);
+            running.cluster.far_writes += u64::from(happened.wrote);
+        }
+    }
+
+    fn nobody_meets_a_write(&self) -> bool {
+        let trails = || self.running.iter().map(|running| running.cluster.trail.as_deref());
+        let mut written = FxHashSet::default();
+        for trail in trails() {
+            let Some(trail) = trail.filter(|trail| !trail.meets_itself()) else { return false };
+            written.extend(trail.far_writes());
+        }
+        trails().flatten().all(|trail| trail.far_reads().all(|spot| !written.contains(&spot)))
     }
 }

@@ -10,8 +10,9 @@
 //! | `step` | what each instruction does; `compute` those that only touch registers, `access`, `fill`, `ordering`, `rewrites` and `charge` plain memory, `atomics` and `halves` strong accesses, `sync`, `barrier_cta`, `barrier_cluster`, `mbarrier_places` and `mbarrier_ops` barriers, `register_pool` `setmaxnreg`, `tensor_alloc`, `tensor_ops`, `tensor_store`, `mma`, `mma_operands` and `commit` `tcgen05`, `wgmma`, `wgmma_descriptor` and `wgmma_work` Hopper's tensor core, `tma`, `tma_places`, `tensor_maps`, `map_reads`, `made_maps`, `copy`, `direct`, `prefetches` and `bulk` the TMA engine |
 //! | `loaded`, `slices`, `boxes`, `depths`, `offsets`, `copied`, `stored`, `drawn_up`, `unread`, `unshifted`, `turned`, `apart`, `narrow`, `stage`, `staged`, `bounding_box` | what lies in tiles of shared memory, how MMAs read it, and what is said where both disagree |
 //! | `inputs`, `drained`, `supplies`, `outputs` | what a launch loads, reads and writes, and what not |
+//! | `livelock`, `trail`, `forecast` | loops that nothing ends any more |
 //! | `values` | clusters that compute no values |
-//! | `explain`, `drafts`, `explain_shared`, `explain_copy`, `explain_global`, `explain_stores`, `explain_freed`, `explain_groups`, `other_accumulator`, `issued_by_warps`, `explain_bytes`, `explain_tensor`, `explain_phase`, `explain_overlap`, `explain_count`, `explain_wgmma`, `trap`, `print`, `overtaken`, `promises`, `remote`, `started`, `hang`, `hang_barrier`, `hang_columns`, `hang_commit`, `hang_groups`, `hang_mbarrier`, `hang_never`, `hang_role`, `hang_root`, `hang_rounds`, `hang_targets`, `hang_twins`, `hang_ways`, `short_launch`, `names`, `findings`, `follows`, `forks`, `statements` | what is said when something is wrong |
+//! | `explain`, `drafts`, `explain_shared`, `explain_copy`, `explain_global`, `explain_stores`, `explain_freed`, `explain_groups`, `other_accumulator`, `issued_by_warps`, `explain_bytes`, `explain_tensor`, `explain_phase`, `explain_overlap`, `explain_count`, `explain_wgmma`, `trap`, `print`, `overtaken`, `promises`, `remote`, `started`, `hang`, `hang_barrier`, `hang_columns`, `hang_commit`, `hang_flag`, `hang_groups`, `hang_mbarrier`, `hang_never`, `hang_role`, `hang_root`, `hang_rounds`, `hang_targets`, `hang_twins`, `hang_ways`, `short_launch`, `names`, `findings`, `follows`, `forks`, `statements` | what is said when something is wrong |
 
 mod access;
 mod accumulators;
@@ -71,6 +72,7 @@ mod findings;
 mod finish;
 mod follows;
 mod footprints;
+mod forecast;
 mod forks;
 mod formats;
 mod four_rows;
@@ -81,6 +83,7 @@ mod hang;
 mod hang_barrier;
 mod hang_columns;
 mod hang_commit;
+mod hang_flag;
 mod hang_groups;
 mod hang_mbarrier;
 mod hang_never;
@@ -172,6 +175,7 @@ pub(crate) mod tiles;
 mod tma;
 mod tma_places;
 mod tracker;
+mod trail;
 mod trap;
 mod turned;
 mod unheeded;
@@ -206,7 +210,7 @@ pub fn run(program: &Program, launch: &Launch, options: &Options) -> Report {
     };
     let costs = Costs::of(options.gpu.unwrap_or_else(|| Gpu::of(&program.targets)));
     let threads = threads::threads(options);
-    let dependences = values::Dependences::default();
+    let (dependences, leavings) = (values::Dependences::default(), livelock::Leavings::default());
     // One CTA alone needs no other thread, unless there is much to copy.
     let ctas: u64 = launch.grid.iter().map(|&n| u64::from(n)).product();
     let pieces = if memory::is_much(&launch.buffers) { usize::MAX } else { ctas as usize };
@@ -217,7 +221,8 @@ pub fn run(program: &Program, launch: &Launch, options: &Options) -> Report {
             global.cache.warm();
         }
         let buffers = global.buffers.len();
-        let shared = Shared { kernel, launch, options, params: &params, costs, buffers, dependences: &dependences };
+        let (dependences, leavings) = (&dependences, &leavings);
+        let shared = Shared { kernel, launch, options, params: &params, costs, buffers, dependences, leavings };
         Chip::new(shared, global, crew).run()
     })
 }

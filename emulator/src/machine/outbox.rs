@@ -221,6 +221,7 @@ impl<'a> Outbox<'a> {
             hits.iter_mut().for_each(|hits| *hits = hits.strip_suffix(&[n]).unwrap_or(hits));
             match &self.items[n as usize].1 {
                 Item::Write(write) if !write.touches(buffer, from..upto) => continue,
+                Item::Atomic(job) if !job.touches(buffer, from..upto) => continue,
                 Item::Write(write) if write.how.is_none() => {
                     needed.push(n);
                     if !combined && write.covers(buffer, at..end) || write.covers(buffer, from..upto) {

@@ -60,6 +60,55 @@ impl Cluster<'_> {
         warps.max_by_key(|l| (!l.waits, l.rounds))
     }
 
+    /// What is said of a loop that ends only after more instructions than are left, where nobody else goes on.
+    pub fn outlasts_the_run(&self, w: usize) -> Option<Diagnostic> {
+        let (all, one) = (self.options.max_instructions, self.options.max_instructions_of_one());
+        let alone = self.budget == one && one < all;
+        let most = match alone {
+            true => format!("the {one} warp instructions that one cluster may execute"),
+            false => format!("the {all} warp instructions that the run may execute"),
+        };
+        let (site, looks) = self.endless(w)?;
+        let does = if looks { "asks for what does not happen, and gives up" } else { "goes round and round, and ends" };
+        let mut d = self.problem(
+            "instruction-budget",
+            site,
+            format!("{} {does} only after more than {most}", self.warp_name(w)),
+            "A run has a budget of instructions, so that a kernel that never ends is reported. All others wait, or go round as well, and nobody changes \
+             what they look at: the run is ended at once.",
+            format!(
+                "Check which value ends the loop, and that another thread, which does not wait for this one, brings it about; a kernel that is meant to give up \
+                 can be given more instructions{}",
+                if alone { ": with --max-instructions N, one cluster gets N / 16." } else { " (--max-instructions)." }
+            ),
+        );
+        if looks {
+            let mask = self.warps[w].fragments.first().map_or(0, |f| f.mask);
+            self.tell_what_it_reads(w, mask, site, &mut d);
+        }
+        d.labels.extend(self.what_counts(w));
+        Some(d)
+    }
+
+    /// Where a warp counts the rounds of the loop that it is in, or looks at the clock, and that decides whether it is left.
+    fn what_counts(&self, w: usize) -> Option<Label> {
+        let leaving = self.warps[w].rounds.leaving()?;
+        let code = &self.kernel.code;
+        let decide = || leaving.members.iter().filter(|at| !leaving.idle.contains(at)).map(|&at| &code[at as usize]);
+        let time = decide().find(|inst| matches!(inst.op, Op::Special { which, .. } if which.is_time()));
+        if let Some(time) = time {
+            return Some(self.label(time.site, "it looks at the clock here, which would end it at last"));
+        }
+        let kept = |reg: &Reg| match reg {
+            Reg::B32(n) => leaving.b32.contains(n),
+            Reg::B64(n) => leaving.b64.contains(n),
+            _ => false,
+        };
+        let counts = decide()
+            .find(|inst| inst.facts.plain && inst.defs.iter().any(|reg| kept(reg) && inst.uses.contains(reg)))?;
+        Some(self.label(counts.site, "it counts its rounds here, which would end it at last"))
+    }
+
     /// What is said of a run that used up its instructions, here.
     pub fn out_of_budget(&self, site: u32) -> Diagnostic {
         let (all, one) = (self.options.max_instructions, self.options.max_instructions_of_one());
@@ -81,17 +130,25 @@ impl Cluster<'_> {
         let Some(lap) = self.runaway() else {
             return found(site, spent, "Look for a loop whose end is never reached".into());
         };
-        let code = &self.kernel.code;
-        let branch = &code[lap.last];
         let title = format!("{spent}: {} goes round and round", self.warp_name(lap.warp));
-        let (labels, help) = self.what_decides(&lap);
-        let mut diagnostic = found(branch.site, title, help);
-        if let Some(label) = diagnostic.labels.first_mut() {
-            label.text =
-                format!("this branch leads back to `{}`, time and again", self.place(code[lap.first].site).text);
-        }
-        diagnostic.labels.extend(labels);
-        diagnostic
+        let (labels, help) = self.tell_loop(&lap);
+        Diagnostic { labels, ..found(self.kernel.code[lap.last].site, title, help) }
+    }
+
+    /// Where the loop is that a warp goes round in for ever, what keeps it going, and one thing to try.
+    pub fn tell_endless_loop(&self, w: usize) -> Option<(Vec<Label>, String)> {
+        let last = self.endless_branch(w)? as usize;
+        let Op::Branch { target, .. } = self.kernel.code.get(last)?.op else { return None };
+        Some(self.tell_loop(&Runaway { warp: w, first: target as usize, last, rounds: 0, waits: false }))
+    }
+
+    fn tell_loop(&self, lap: &Runaway) -> (Vec<Label>, String) {
+        let code = &self.kernel.code;
+        let text = format!("this branch leads back to `{}`, time and again", self.place(code[lap.first].site).text);
+        let mut labels = vec![self.label(code[lap.last].site, text)];
+        let (more, help) = self.what_decides(lap);
+        labels.extend(more);
+        (labels, help)
     }
 
     /// What keeps a loop going, and one thing to try.

@@ -49,7 +49,7 @@ impl Cluster<'_> {
             }
             let outcome = match (best, event) {
                 (None, None) if self.warps.iter().all(|w| w.live == 0) && self.awaited == 0 => {
-                    self.active = true;
+                    self.activity.acted = true;
                     if self.options.judges() {
                         self.record.seal();
                     }
@@ -107,7 +107,20 @@ impl Cluster<'_> {
     pub fn acted(&mut self) {
         self.polls = 0;
         self.changes += 1;
-        self.active = true;
+        self.activity.acted = true;
+    }
+
+    /// A warp has written to memory.
+    pub fn wrote(&mut self) {
+        self.polls = 0;
+        self.writes += 1;
+        self.activity.wrote = true;
+    }
+
+    /// A warp has found something new in memory.
+    pub fn found_new(&mut self) {
+        self.polls = 0;
+        self.activity.found_new = true;
     }
 
     /// Whether all that could go on only ask again and again for what does not happen.

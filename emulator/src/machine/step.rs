@@ -59,7 +59,6 @@ impl<'a> Cluster<'a> {
             fragment.ready_at += self.costs.issue;
             fragment.pc = pc + 1;
             if mask != 0 {
-                self.count_clock(&inst.op);
                 self.plain(w, mask, inst, undefined);
             }
             return Ok(());
@@ -86,7 +85,7 @@ impl<'a> Cluster<'a> {
                 }
                 warp.fragments[f].pc = target;
                 if target <= pc {
-                    self.goes_round(w, pc);
+                    self.goes_round(w, f, pc);
                     if self.instructions >= self.watched {
                         self.watch_round(w, pc, target);
                     }

@@ -111,7 +111,7 @@ fn stored_by(inst: &Inst) -> Vec<Reg> {
 }
 
 /// Registers that decide what an instruction does.
-fn deciding(inst: &Inst) -> Vec<Reg> {
+pub fn deciding(inst: &Inst) -> Vec<Reg> {
     match &inst.op {
         _ if inst.facts.plain => vec![],
         Op::WarpMma(_) | Op::MoveMatrix { .. } => vec![],

@@ -95,7 +95,7 @@ fn end_somewhere(code: &[Inst], successors: &mut [Vec<usize>]) {
 }
 
 /// From where each instruction, and the end, is led to.
-fn predecessors(successors: &[Vec<usize>]) -> Vec<Vec<usize>> {
+pub fn predecessors(successors: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let mut predecessors = vec![Vec::new(); successors.len() + 1];
     for (from, list) in successors.iter().enumerate() {
         for &to in list {
@@ -113,7 +113,7 @@ fn reachable(successors: &[Vec<usize>]) -> Vec<bool> {
 }
 
 /// Sees an instruction, and what lies behind it on ways of which nothing was seen before.
-fn spread(from: usize, ways: &[Vec<usize>], seen: &mut [bool]) {
+pub fn spread(from: usize, ways: &[Vec<usize>], seen: &mut [bool]) {
     let mut open = vec![from];
     while let Some(pc) = open.pop() {
         if !std::mem::replace(&mut seen[pc], true)

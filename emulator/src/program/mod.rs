@@ -3,7 +3,7 @@
 //! Read `op` for what instructions become, `lower` for how a function body is walked, `decode` for each family of
 //! instructions, `alu`, `packed`, `rounding`, `convert` and `to_halves` for
 //! arithmetic, `flow` for where divergent lanes meet again, `facts` for what is asked of an instruction at every step,
-//! `dependence` for what depends on values that a run does not compute.
+//! `dependence` for what depends on values that a run does not compute, `leaving` for what decides whether a loop is left.
 
 pub(crate) mod alu;
 pub(crate) mod atomic;
@@ -19,6 +19,7 @@ pub(crate) mod kind;
 pub(crate) mod known;
 pub(crate) mod lanes;
 mod layout;
+pub(crate) mod leaving;
 mod lower;
 pub(crate) mod matrix;
 pub(crate) mod narrow;

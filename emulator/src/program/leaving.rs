@@ -1,0 +1,217 @@
+//! What decides how a loop goes on, and whether it is left: the backward slice of the branches that lead out of it, and of all that others see.
+//!
+//! A poll counts its rounds, makes its pauses longer, or looks at the clock to tell how long it took. As long as no branch out of it depends on that, a
+//! round that begins with the same in all other registers, and finds the same in memory, leads to one like it.
+
+use super::Kernel;
+use super::dependence::deciding;
+use super::facts::number;
+use super::flow::{NEVER, predecessors, spread, successors};
+use super::op::{Inst, Op, Reg};
+use rustc_hash::FxHashSet;
+
+/// Statements of a loop of which it is asked whether branches matter; beyond that, all do.
+const MOST: usize = 1 << 12;
+
+/// What decides how a loop goes on.
+#[derive(Debug, Default)]
+pub struct Leaving {
+    /// Branches back of pauses in the round, whose length decides nothing.
+    pub pauses: FxHashSet<u32>,
+    /// Registers that decide, of those that are alive where a round begins.
+    pub b32: Vec<u16>,
+    pub b64: Vec<u16>,
+    pub pred: Vec<u16>,
+    /// The instructions of the loop, and its conditional branches that decide.
+    pub members: Vec<u32>,
+    pub branches: FxHashSet<u32>,
+    /// Instructions of the loop whose results decide nothing.
+    pub idle: FxHashSet<u32>,
+    /// One of them asks for the time.
+    pub by_time: bool,
+}
+
+/// The loop around a branch back: all from which a way leads there, and to which one leads from there.
+struct Around<'k> {
+    code: &'k [Inst],
+    next: Vec<Vec<usize>>,
+    members: Vec<usize>,
+    inside: Vec<bool>,
+}
+
+type Set = Vec<u64>;
+
+fn has(set: &Set, n: usize) -> bool {
+    set[n / 64] >> (n % 64) & 1 == 1
+}
+
+/// An instruction does nothing but give registers a value, or take time.
+fn only_gives(inst: &Inst) -> bool {
+    let takes_time = matches!(
+        inst.op,
+        Op::Hint | Op::Sleep | Op::Fence { .. } | Op::ProxyFence { .. } | Op::TensorFence { .. } | Op::Load(_)
+    );
+    let moves = matches!(inst.op, Op::MatrixLoad { .. } | Op::WarpMma(_) | Op::MoveMatrix { .. } | Op::IsSpace { .. });
+    inst.facts.plain || inst.op.exchanges() || takes_time || moves
+}
+
+fn is_conditional(inst: &Inst) -> bool {
+    match inst.op {
+        Op::BranchTable { .. } => true,
+        Op::Branch { .. } | Op::Exit | Op::Trap(_) => inst.facts.guarded,
+        _ => false,
+    }
+}
+
+impl Leaving {
+    /// Of the loop that this branch goes back in.
+    pub fn of(kernel: &Kernel, branch: u32) -> Option<Leaving> {
+        let (code, branch) = (&kernel.code[..], branch as usize);
+        let Op::Branch { target, .. } = code.get(branch)?.op else { return None };
+        let around = Around::of(code, branch, target as usize);
+        let (n32, n64, preds) = kernel.registers;
+        let (n32, n64) = (usize::from(n32), usize::from(n64));
+        let words = (n32 + n64 + usize::from(preds) + 2).div_ceil(64);
+        let numbers = |reg: Reg| {
+            let first = number(reg, kernel.registers) as usize;
+            first..first + if let Reg::B128(_) = reg { 2 } else { usize::from(reg != Reg::Sink) }
+        };
+        let mut branches = around.first_branches();
+        let (alive, open) = loop {
+            let alive = around.alive(words, &numbers, &branches);
+            let decides = |at: usize| around.does_decide(at, &around.behind(at, words, &alive), &numbers, &branches);
+            let open: Vec<usize> = around.open_branches(&branches);
+            let more: Vec<usize> = open.iter().copied().filter(|&b| around.apart(b).any(decides)).collect();
+            if more.is_empty() {
+                break (alive, open);
+            }
+            branches.extend(more);
+        };
+        let back = |at: &usize| matches!(code[*at].op, Op::Branch { target, .. } if target as usize <= *at);
+        let paused = open.iter().flat_map(|&b| around.apart(b).chain([b])).filter(back).map(|at| at as u32).collect();
+        let begins = &alive[around.members.binary_search(&(target as usize)).ok()?];
+        let among =
+            |from: usize, to: usize| (from..to).filter(|&n| has(begins, n)).map(move |n| (n - from) as u16).collect();
+        let gives = |at: &usize| {
+            let behind = around.behind(*at, words, &alive);
+            code[*at].defs.iter().any(|&reg| numbers(reg).any(|n| has(&behind, n)))
+        };
+        let (finds, idle): (Vec<usize>, Vec<usize>) = around.members.iter().partition(|at| gives(at));
+        let by_time = finds.iter().any(|&at| matches!(code[at].op, Op::Special { which, .. } if which.is_time()));
+        Some(Leaving {
+            pauses: paused,
+            b32: among(0, n32),
+            b64: among(n32, n32 + n64),
+            pred: among(n32 + n64, n32 + n64 + usize::from(preds)),
+            members: around.members.iter().map(|&at| at as u32).collect(),
+            branches: branches.into_iter().map(|at| at as u32).collect(),
+            idle: idle.into_iter().map(|at| at as u32).collect(),
+            by_time,
+        })
+    }
+}
+
+impl<'k> Around<'k> {
+    fn of(code: &'k [Inst], branch: usize, target: usize) -> Around<'k> {
+        let next = successors(code, true);
+        let (mut from, mut to) = (vec![false; code.len() + 1], vec![false; code.len() + 1]);
+        spread(target, &next, &mut from);
+        spread(branch, &predecessors(&next), &mut to);
+        let inside: Vec<bool> = from.iter().zip(&to).map(|(from, to)| *from && *to).collect();
+        let members = (0..code.len()).filter(|&at| inside[at]).collect();
+        Around { code, next, members, inside }
+    }
+
+    /// Branches that lead out of the loop.
+    fn first_branches(&self) -> FxHashSet<usize> {
+        let all = self.members.len() > MOST;
+        let leaves = |at: &usize| {
+            let inst = &self.code[*at];
+            let out = matches!(inst.op, Op::Trap(_)) || self.next[*at].iter().any(|&to| !self.inside[to]);
+            is_conditional(inst) && (all || out)
+        };
+        self.members.iter().copied().filter(leaves).collect()
+    }
+
+    /// Branches of which it is not known that they decide anything.
+    fn open_branches(&self, known: &FxHashSet<usize>) -> Vec<usize> {
+        let open = |at: &usize| is_conditional(&self.code[*at]) && !known.contains(at);
+        self.members.iter().copied().filter(open).collect()
+    }
+
+    /// What lies between a branch and where its ways meet again.
+    fn apart(&self, branch: usize) -> impl Iterator<Item = usize> {
+        let meets = match self.code[branch].op {
+            Op::Branch { reconverge, .. } | Op::BranchTable { reconverge, .. } if reconverge != NEVER => {
+                Some(reconverge as usize)
+            }
+            _ => None,
+        };
+        let mut seen = FxHashSet::default();
+        let mut open = self.next[branch].clone();
+        std::iter::from_fn(move || {
+            while let Some(at) = open.pop() {
+                if Some(at) != meets && self.inside[at] && seen.insert(at) {
+                    open.extend(&self.next[at]);
+                    return Some(at);
+                }
+            }
+            None
+        })
+    }
+
+    /// Whether an instruction decides anything, where these registers do behind it.
+    fn does_decide(
+        &self,
+        at: usize,
+        behind: &Set,
+        numbers: &impl Fn(Reg) -> std::ops::Range<usize>,
+        branches: &FxHashSet<usize>,
+    ) -> bool {
+        let inst = &self.code[at];
+        match inst.op {
+            Op::Branch { .. } | Op::BranchTable { .. } | Op::Exit | Op::Trap(_) => branches.contains(&at),
+            _ => !only_gives(inst) || inst.defs.iter().any(|&reg| numbers(reg).any(|n| has(behind, n))),
+        }
+    }
+
+    fn behind(&self, at: usize, words: usize, alive: &[Set]) -> Set {
+        let mut behind = vec![0; words];
+        for place in self.next[at].iter().filter_map(|to| self.members.binary_search(to).ok()) {
+            behind.iter_mut().zip(&alive[place]).for_each(|(a, b)| *a |= b);
+        }
+        behind
+    }
+
+    /// Of each member, the registers that decide, and are alive in front of it.
+    fn alive(
+        &self,
+        words: usize,
+        numbers: &impl Fn(Reg) -> std::ops::Range<usize>,
+        branches: &FxHashSet<usize>,
+    ) -> Vec<Set> {
+        let mut alive = vec![vec![0u64; words]; self.members.len()];
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for (place, &at) in self.members.iter().enumerate().rev() {
+                let inst = &self.code[at];
+                let mut now = self.behind(at, words, &alive);
+                if self.does_decide(at, &now, numbers, branches) {
+                    let gives = inst.defs.iter().any(|&reg| numbers(reg).any(|n| has(&now, n)));
+                    if !inst.facts.guarded {
+                        inst.defs.iter().flat_map(|&reg| numbers(reg)).for_each(|n| now[n / 64] &= !(1 << (n % 64)));
+                    }
+                    let guard = inst.facts.guarded.then_some(Reg::Pred(inst.guard));
+                    let uses = if gives { inst.uses.to_vec() } else { deciding(inst) };
+                    uses.into_iter().chain(guard).flat_map(numbers).for_each(|n| now[n / 64] |= 1 << (n % 64));
+                }
+                if now != alive[place] {
+                    alive[place] = now;
+                    changed = true;
+                }
+            }
+        }
+        alive
+    }
+}
