@@ -178,7 +178,7 @@ fn more_arrivals_than_the_mbarrier_is_made_for_are_counted() {
     );
     advises(
         &warps,
-        "Initialise the mbarrier for as many arrivals as belong to one phase: for 1 arrival, they complete 8 phases, and this wait is for 4.",
+        "Initialise `bar` for as many arrivals as come in one phase: 2 arrive in a round, and it counts 1. If it counts what it should, let no more arrive.",
     );
 }
 

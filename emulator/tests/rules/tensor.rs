@@ -263,9 +263,9 @@ pub fn tensor() -> Vec<Case> {
     ]
 }
 
-/// An MMA of a thread takes as its A what the one before leaves.
+/// An MMA of a thread takes as its A what the one before leaves: elements of 32 bits, as an accumulator has them.
 pub fn chained() -> String {
-    let mma = MMA.replace("0x08080010", "0x08040010");
+    let mma = MMA.replace("kind::f16", "kind::tf32").replace("0x08080010", "0x08040910");
     let second = mma.replace("[%tensor], %tile", "[%r6], [%tensor]");
     kernel(&format!(
         "add.u32 %r6, %tensor, 16;\n@%first {mma}\n@%first {second}\n@%first {COMMIT} [bar_a];\n{}",
