@@ -109,8 +109,11 @@ pub(super) fn check(load: bool, mods: &[&str], opcode: &str) -> Result<Option<()
         if let Some(other) = clash {
             return pair(order, other);
         }
-        let is_plain = |space: &str| matches!(space, "const" | "local") || space.starts_with("param");
-        if let Some(space) = space.filter(|space| is_plain(space) && !(volatile && *space == "local")) {
+        let unordered = |space: &&str| match *space {
+            "local" => !volatile,
+            space => space == "const" || space.starts_with("param"),
+        };
+        if let Some(space) = space.filter(unordered) {
             return nowhere(order, space);
         }
     }
