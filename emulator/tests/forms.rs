@@ -38,6 +38,25 @@ fn every_form_that_kernels_use_loads() {
     assert!(missing.is_empty(), "{} forms do not load:\n{}", missing.len(), missing.join("\n"));
 }
 
+/// Mojo says of which kind a parameter is.
+#[test]
+fn parameters_of_kernels_are_not_those_of_calls() {
+    for (statement, refused) in [
+        ("ld.param::entry.b64 %d0, [map]", None),
+        ("cvta.param::entry.u64 %d0, %d1", None),
+        ("ld.param::func.b64 %d0, [map]", Some("`ld.param::func.b64` reads a parameter of a kernel")),
+        ("st.param::entry.b64 [map], %d0", Some("`st.param::entry.b64` is not modelled")),
+        (".param .b64 own; st.param::func.b64 [own], %d0; ld.param::func.b64 %d0, [own]", None),
+    ] {
+        let errors = emulator::load(&kernel(statement)).err();
+        let title = errors.as_ref().map(|errors| errors[0].title.as_str());
+        assert_eq!(title, refused, "{statement}: {errors:#?}");
+    }
+    let old = kernel("ld.param::entry.b64 %d0, [map]")
+        .replace(".version 9.2\n.target sm_100a", ".version 8.2\n.target sm_90a");
+    assert_eq!(emulator::load(&old).expect_err("an old version")[0].code, "ptx-target");
+}
+
 /// Nothing is skipped in silence: what is not modelled is refused, and the message names it.
 #[test]
 fn what_is_not_modelled_is_refused_by_name() {

@@ -399,6 +399,7 @@ kernels!(
     tilelang_fp4_fp8,
     tilelang_attention,
     cutlass_blockwise,
+    cutlass_mixed,
     cute_dsl_nvfp4,
     cute_dsl_pair_m128,
     cute_dsl_slice_k,

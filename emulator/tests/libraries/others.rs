@@ -16,6 +16,7 @@ pub const OTHERS: &[(&str, Check)] = &[
     ("flash_attention_causal", |report| Attention { causal: true, ..FLASH_ATTENTION }.wrong(report)),
     ("tilelang_attention", |report| Attention { causal: true, element: Bf16, ..FMHA }.wrong(report)),
     ("cutlass_blockwise", by_blocks),
+    ("cutlass_mixed", mixed),
     ("deep_gemm_bf16_grouped", grouped),
     ("deep_gemm_hc_prenorm", with_squares),
 ];
@@ -67,6 +68,16 @@ impl Attention {
     }
 }
 
+/// `D = A Bᵀ`, B of signed 4-bit integers, the first of two in the low half of a byte.
+fn mixed(report: &Report) -> usize {
+    const K: usize = 1024;
+    let (a, d) = (numbers(report, 0, Bf16), numbers(report, 2, Bf16));
+    let signed = |byte: &u8| [f64::from((byte << 4) as i8 >> 4), f64::from(*byte as i8 >> 4)];
+    let b: Vec<f64> = report.buffers[1].bytes.iter().flat_map(signed).collect();
+    let right = a.chunks_exact(K).flat_map(|a| b.chunks_exact(K).map(move |b| f64::from(Bf16.round(dot(a, b) as f32))));
+    d.iter().zip(right).filter(|(d, right)| **d != *right).count()
+}
+
 /// Rows of `cute_dsl_fmha` whose maximum rises by more than 8, as a power of 2, from one block of 128 keys to a later one.
 pub fn rising(launch: &Launch) -> usize {
     let numbers = |buffer: usize| -> Vec<f64> {
@@ -107,7 +118,7 @@ fn products(report: &Report) -> usize {
 fn by_blocks(report: &Report) -> usize {
     const M: usize = 512;
     const N: usize = 256;
-    const K: usize = 512;
+    const K: usize = 1024;
     let codes = |buffer: usize| -> Vec<f64> {
         report.buffers[buffer].bytes.iter().map(|&code| Format::E4m3.value(code.into())).collect()
     };

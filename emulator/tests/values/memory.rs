@@ -151,6 +151,12 @@ fn spaces() -> Vec<Row> {
             "mov.b64 %d1, out; cvta.param.u64 %d1, %d1; cvta.to.param.u64 %d1, %d1; ld.param.b64 %d2, [%d1]; sub.s64 %d0, %d2, %d8;",
             0,
         ),
+        // As Mojo writes it, and its counterpart in a call.
+        one(
+            "mov.b64 %d1, out; cvta.param::entry.u64 %d1, %d1; ld.param::entry.b64 %d2, [out]; ld.b64 %d1, [%d1]; sub.s64 %d0, %d2, %d1;",
+            0,
+        ),
+        one(".param .b32 own; st.param::func.b32 [own], 7; ld.param::func.b32 %r0, [own];", 7),
         one("ld.param.v2.b32 {%r1, %r2}, [out]; mov.b64 %d1, {%r1, %r2}; sub.s64 %d0, %d1, %d8;", 0),
         // Constants are not written.
         bare(1, "").with(

@@ -341,7 +341,7 @@ fn cvta(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
         "local" => Space::Local,
         "shared" | "shared::cta" => Space::Shared,
         "shared::cluster" => Space::SharedCluster,
-        "param" => Space::Param,
+        "param" | "param::entry" => Space::Param,
         _ => return Ok(None),
     };
     o.expect(2..=2)?;

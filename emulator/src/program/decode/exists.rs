@@ -29,7 +29,8 @@ pub(super) fn exists(parts: &[&str]) -> bool {
 fn moves_at_once(mods: &[&str]) -> bool {
     let bytes = mods.iter().find_map(|part| type_bytes(part)).unwrap_or(0);
     let lanes = mods.iter().find_map(|part| part.strip_prefix('v')?.parse::<u32>().ok()).unwrap_or(1);
-    let elsewhere = ["const", "shared", "shared::cta", "shared::cluster", "local", "param"];
+    let elsewhere =
+        ["const", "shared", "shared::cta", "shared::cluster", "local", "param", "param::entry", "param::func"];
     match (lanes, bytes) {
         (8, 4) | (4, 8) => !mods.iter().any(|part| elsewhere.contains(part)),
         (8, _) => false,

@@ -92,8 +92,8 @@ pub const FORMS: &[&str] = &[
     "applypriority{.global}?.L2::evict_normal",
     "discard{.global}?.L2",
     // memory; cache hints and eviction priorities may stand where the ISA has them
-    "ld{.weak|.volatile|{.relaxed|.acquire}{.cta|.cluster|.gpu|.sys}}?{.global|.const|.shared{::cta|::cluster}?|.local|.param}?{.nc}?{.v2|.v4|.v8}?.{b8|u8|s8|b16|u16|s16|b32|u32|s32|f32|b64|u64|s64|f64|b128}",
-    "st{.weak|.volatile|{.relaxed|.release}{.cta|.cluster|.gpu|.sys}}?{.global|.shared{::cta|::cluster}?|.local|.param}?{.v2|.v4|.v8}?.{b8|u8|s8|b16|u16|s16|b32|u32|s32|f32|b64|u64|s64|f64|b128}",
+    "ld{.weak|.volatile|{.relaxed|.acquire}{.cta|.cluster|.gpu|.sys}}?{.global|.const|.shared{::cta|::cluster}?|.local|.param{::entry|::func}?}?{.nc}?{.v2|.v4|.v8}?.{b8|u8|s8|b16|u16|s16|b32|u32|s32|f32|b64|u64|s64|f64|b128}",
+    "st{.weak|.volatile|{.relaxed|.release}{.cta|.cluster|.gpu|.sys}}?{.global|.shared{::cta|::cluster}?|.local|.param{::func}?}?{.v2|.v4|.v8}?.{b8|u8|s8|b16|u16|s16|b32|u32|s32|f32|b64|u64|s64|f64|b128}",
     "red.async.relaxed.cluster{.shared::cluster}?.mbarrier::complete_tx::bytes.{{inc|dec}.u32|{min|max}.{u32|s32}|add.{u32|s32|u64}|{and|or|xor}.b32}",
     "st.async{.weak}?{.shared{::cluster}?}?.mbarrier::complete_tx::bytes.{b32|u32|s32|f32|b64|u64|s64|f64}",
     "st.async{.weak}?{.shared{::cluster}?}?.mbarrier::complete_tx::bytes.{v2.{b32|u32|s32|f32|b64|u64|s64|f64}|v4.{b32|u32|s32|f32}}",
@@ -133,7 +133,7 @@ pub const FORMS: &[&str] = &[
     "clusterlaunchcontrol.try_cancel.async{.shared::cta}?.mbarrier::complete_tx::bytes{.multicast::cluster::all}?.b128",
     "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128",
     "clusterlaunchcontrol.query_cancel.get_first_ctaid{::{x|y|z}|.v4}.b32.b128",
-    "cvta{.to}?.{global|const|local|shared|shared::cta|shared::cluster|param}.u64",
+    "cvta{.to}?.{global|const|local|shared|shared::cta|shared::cluster|param{::entry}?}.u64",
     // lanes
     "elect.sync",
     "activemask.b32",

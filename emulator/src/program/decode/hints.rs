@@ -30,6 +30,8 @@ impl About {
             "release" if !load => About::Order,
             "cta" | "cluster" | "gpu" | "sys" => About::Scope,
             "global" | "shared" | "shared::cta" | "shared::cluster" | "local" | "param" | "param::func" => About::Space,
+            // Parameters of a kernel are never written.
+            "param::entry" if load => About::Space,
             // Constants lie in global memory that nobody writes.
             "const" if load => About::Space,
             "nc" if load => About::Writers,
@@ -107,9 +109,11 @@ pub(super) fn check(load: bool, mods: &[&str], opcode: &str) -> Result<Option<()
         if let Some(other) = clash {
             return pair(order, other);
         }
-        let spaces: &[&str] =
-            if volatile { &["param", "const", "param::func"] } else { &["param", "const", "local", "param::func"] };
-        if let Some(space) = space.filter(|space| spaces.contains(space)) {
+        let unordered = |space: &&str| match *space {
+            "local" => !volatile,
+            space => space == "const" || space.starts_with("param"),
+        };
+        if let Some(space) = space.filter(unordered) {
             return nowhere(order, space);
         }
     }

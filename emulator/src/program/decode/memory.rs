@@ -163,7 +163,7 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
             "shared" | "shared::cta" => space = Space::Shared,
             "shared::cluster" => space = Space::SharedCluster,
             "local" => space = Space::Local,
-            "param" | "param::func" => space = Space::Param,
+            "param" | "param::entry" | "param::func" => space = Space::Param,
             "nc" => non_coherent = true,
             "v2" => lanes = 2,
             "v4" => lanes = 4,
@@ -195,10 +195,16 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
     let (memory, value) = if load { (o.get(1)?, o.get(0)?) } else { (o.get(0)?, o.get(1)?) };
     let address = l.address(memory)?;
     // Parameters of a call lie in the frame; those of the kernel are not written.
-    if space == Space::Param && l.named_space(memory) == Some(Space::Local) {
+    let named = l.named_space(memory);
+    if space == Space::Param && named == Some(Space::Local) {
         space = Space::Local;
     } else if space == Space::Param && !load {
         return Err(wrong("the parameters of a kernel are not written", "Store to a variable of your own."));
+    } else if named == Some(Space::Param) && rest.contains(&"param::func") {
+        return Err(wrong(
+            format!("`{}` reads a parameter of a kernel", o.opcode),
+            "Write `.param::entry` or `.param`: `.param::func` has the parameters of calls (PTX ISA 5.1.6).",
+        ));
     }
     l.check_space(memory, space, o.opcode)?;
     let list = match value {

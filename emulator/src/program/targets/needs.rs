@@ -151,6 +151,7 @@ const NEEDS: &[Need] = &[
     ("st.bulk", "", Gpus::From(100), (8, 6)),
     ("ld|st|atom|red", "::cluster", Gpus::From(90), (7, 8)),
     ("ld|st|atom|red", ".cluster", Gpus::From(90), (7, 8)),
+    ("ld|st|cvta|isspacep", "param::", Gpus::From(0), (8, 3)),
     ("ld|st", ".v8", Gpus::From(100), (8, 8)),
     ("ld|st|mov", ".b128", Gpus::From(70), (8, 3)),
     ("atom|red", ".v2", Gpus::From(90), (8, 1)),
