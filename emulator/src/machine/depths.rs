@@ -11,7 +11,8 @@ use crate::order::Footprint;
 use crate::tensor_map::{Element, TensorMap};
 use std::collections::{BTreeSet, VecDeque};
 
-/// Where in its tensor a box of two dimensions begins, and how large the tensor is. Dimension 0 is the innermost.
+/// Where in its tensor a box begins whose first two dimensions are more than one element wide at most, and how large the tensor is in these.
+/// Dimension 0 is the innermost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Origin {
     pub element: Element,
@@ -19,6 +20,8 @@ pub struct Origin {
     pub sizes: [u64; 2],
     /// Where the tensor lies.
     pub address: u64,
+    /// How many bytes behind that the plane of the other dimensions begins: one of several matrices, or a part of one.
+    pub plane: i64,
 }
 
 /// An MMA with both operands in shared memory.
@@ -64,10 +67,20 @@ pub struct Slice {
 impl Origin {
     /// That of a box, if neither its rows nor its elements are taken apart.
     pub fn of(map: &TensorMap, coordinates: &[i32]) -> Option<Origin> {
-        let ([inner, outer], [width, height]) = (coordinates, map.dims.as_slice()) else { return None };
-        let plain = map.element.padded().is_none() && (0..2).all(|d| map.element_stride(d) == 1);
-        let at = [*inner, *outer].map(i64::from);
-        plain.then_some(Origin { element: map.element, at, sizes: [*width, *height], address: map.address })
+        let ([inner, outer, planes @ ..], [width, height, ..]) = (coordinates, map.dims.as_slice()) else {
+            return None;
+        };
+        let flat = map.box_dims.iter().skip(2).all(|&size| size == 1);
+        let plain = flat && map.element.padded().is_none() && (0..2).all(|d| map.element_stride(d) == 1);
+        let strides = map.strides.iter().skip(1);
+        let plane = planes.iter().zip(strides).map(|(&n, &stride)| i64::from(n).wrapping_mul(stride as i64));
+        plain.then_some(Origin {
+            element: map.element,
+            at: [*inner, *outer].map(i64::from),
+            sizes: [*width, *height],
+            address: map.address,
+            plane: plane.fold(0, i64::wrapping_add),
+        })
     }
 }
 
@@ -171,7 +184,7 @@ fn cross(footprints: [(&Footprint, u64); 2]) -> Option<u32> {
 }
 
 impl Cluster<'_> {
-    /// What an operand takes, if a box of two dimensions was loaded there and it is read as it was loaded; and else, if that lies at the
+    /// What an operand takes, if a box whose origin is known was loaded there and it is read as it was loaded; and else, if that lies at the
     /// width of its elements, their type in the box and the copy.
     fn slice_of(&self, cta: usize, laid: &Laid) -> Result<Slice, Option<(Element, u32)>> {
         let Laid { d, mn_major, .. } = *laid;

@@ -174,7 +174,7 @@ pub struct Product {
     site: u32,
 }
 
-/// Where an operand comes from: the tensor, where its box begins in it, and so many bytes behind the beginning of the box.
+/// Where an operand comes from: the tensor or a plane of it, where its box begins in it, and so many bytes behind the beginning of the box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct InTensor {
     address: u64,
@@ -287,7 +287,8 @@ impl Cluster<'_> {
         let places = operands.map(|(d, _)| {
             let tile = self.ctas[cta].loaded.tile(d.start)?;
             let origin = tile.origin?;
-            Some(InTensor { address: origin.address, at: origin.at, offset: d.start - tile.start, load: tile.site })
+            let address = origin.address.wrapping_add_signed(origin.plane);
+            Some(InTensor { address, at: origin.at, offset: d.start - tile.start, load: tile.site })
         });
         let new = Product { cta, column, operands, places, site };
         // What else threads store there has no version: they may have stored something else in between.

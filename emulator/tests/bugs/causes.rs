@@ -64,6 +64,10 @@ fn both_ctas_of_a_pair_load_one_half() {
 fn another_type_of_the_same_width_is_noted_once() {
     let report = broken(false, "ring3_bf16", &[(253, "135267472", "135266320")]);
     noted(&report, "type-mismatch", &[&[255, 263, 123, 131]], &["Give both the type BF16."]);
+    // Loaded by maps of three dimensions, of which a box has one matrix.
+    let edits = [1636, 1664, 1693, 1722].map(|line| (line, "272696464", "272695312"));
+    let report = broken(true, "cutlass_mn_bf16", &edits);
+    noted(&report, "type-mismatch", &[&[1642, 1671]], &["takes A and B for FP16, which are BF16"]);
 }
 
 /// The CTA that the mask names in place of another one gets more than it announces: that follows.

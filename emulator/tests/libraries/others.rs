@@ -118,7 +118,7 @@ fn products(report: &Report) -> usize {
 fn by_blocks(report: &Report) -> usize {
     const M: usize = 512;
     const N: usize = 256;
-    const K: usize = 1024;
+    const K: usize = 512;
     let codes = |buffer: usize| -> Vec<f64> {
         report.buffers[buffer].bytes.iter().map(|&code| Format::E4m3.value(code.into())).collect()
     };
