@@ -3,9 +3,10 @@
 //! - from PTX text to the first instruction: a function of 5,000 lines with 3,000 registers and 500 branches;
 //! - a kernel of one 128 × 128 × 64 tile, everything included;
 //! - times only of a persistent GEMM on pairs of CTAs, 8192³;
-//! - the same and one that is not persistent with all checks, and the values of 4 pairs.
+//! - the same and one that is not persistent with all checks, and the values of 4 pairs;
+//! - polls that nothing ends, of 16 CTAs with 1,024 threads each, until they are told.
 //!
-//! Medians of the rounds. `-- text`, `-- tile`, `-- times` and `-- sample` are the four by themselves.
+//! Medians of the rounds. `-- text`, `-- tile`, `-- times`, `-- sample` and `-- polls` are the five by themselves.
 
 #[path = "../tests/gluon/case.rs"]
 mod case;
@@ -59,6 +60,9 @@ fn main() {
     }
     if wanted("sample") {
         sample();
+    }
+    if wanted("polls") {
+        polls();
     }
 }
 
@@ -132,5 +136,68 @@ fn sample() {
         let part = 100.0 * computed as f64 / (2 * m * n) as f64;
         println!("all checks, values of 4 of {pairs:4} pairs, 8192³      {time:8.2} s (limit 12): {cycles} cycles");
         println!("                                                  {part:8.2} % of D computed, by {name}");
+    }
+}
+
+/// What a round does besides looking: `%r1` is 1 at first, `%own` the thread's own word, `%d1` and `%d3` what the clocks were.
+const ROUNDS: [(&str, &str); 14] = [
+    ("looks", ""),
+    ("counts its rounds", "add.u32 %r1, %r1, 1;"),
+    ("pauses by an LCG", "mad.lo.u32 %r1, %r1, 1664525, 1013904223;\nand.b32 %r4, %r1, 255;\nnanosleep.u32 %r4;"),
+    ("doubles its pause", "shl.b32 %r1, %r1, 1;\nmin.u32 %r1, %r1, 1024;\nnanosleep.u32 %r1;"),
+    ("reads %clock64", "mov.u64 %d2, %clock64;\nsub.s64 %d2, %d2, %d1;"),
+    ("gives up after 2,000,000,000", "add.u32 %r1, %r1, 1;\nsetp.gt.u32 %p1, %r1, 2000000000;\n@%p1 bra END;"),
+    (
+        "gives up by %clock64",
+        "mov.u64 %d2, %clock64;\nsub.s64 %d2, %d2, %d1;\nsetp.gt.s64 %p1, %d2, 200000000000;\n@%p1 bra END;",
+    ),
+    (
+        "gives up by %globaltimer",
+        "mov.u64 %d2, %globaltimer;\nsub.s64 %d2, %d2, %d3;\nsetp.gt.s64 %p1, %d2, 200000000000;\n@%p1 bra END;",
+    ),
+    ("counts failures by red", "red.global.add.u32 [%a+64], 1;"),
+    ("counts failures by atom", "atom.global.add.u32 %r5, [%a+64], 1;"),
+    ("stores its progress", "add.u32 %r1, %r1, 1;\nst.global.u32 [%own], %r1;"),
+    ("the same, strong", "add.u32 %r1, %r1, 1;\nst.relaxed.gpu.global.u32 [%own], %r1;"),
+    ("tries a lock, counts", "atom.acquire.gpu.global.cas.b32 %r2, [%a], 5, 1;\nadd.u32 %r1, %r1, 1;"),
+    (
+        "one of eight flags",
+        "add.u32 %r1, %r1, 1;\nand.b32 %r4, %r1, 7;\nmul.wide.u32 %d5, %r4, 4;\nadd.s64 %d5, %d5, %a;\nld.acquire.gpu.global.u32 %r2, [%d5];",
+    ),
+];
+
+fn polls() {
+    let buffer = |name: &str, bytes| Buffer {
+        name: name.into(),
+        content: Content::Fill { bytes, value: 0 },
+        ..Default::default()
+    };
+    let launch = Launch {
+        entry: "k".into(),
+        grid: [16, 1, 1],
+        cluster: [1; 3],
+        block: [1024, 1, 1],
+        buffers: vec![buffer("a", 4096), buffer("out", 65_536)],
+        params: [0, 1].map(|buffer| Param::Pointer { buffer, offset: 0 }).into(),
+        ..Default::default()
+    };
+    for (what, round) in ROUNDS {
+        for (how, look) in [("strong", "ld.acquire.gpu.global.u32 %r2, [%a];"), ("plain", "ld.global.u32 %r2, [%a];")] {
+            let text = format!(
+                ".version 8.7\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .u64 a, .param .u64 out)\n{{\n\
+                 .reg .pred %p<6>;\n.reg .b32 %r<12>, %tid, %cta;\n.reg .b64 %d<10>, %a, %out, %own;\n\
+                 ld.param.u64 %a, [a];\nld.param.u64 %out, [out];\nmov.u32 %tid, %tid.x;\nmov.u32 %cta, %ctaid.x;\n\
+                 mad.lo.u32 %r8, %cta, 1024, %tid;\nmul.wide.u32 %own, %r8, 4;\nadd.s64 %own, %own, %out;\nmov.u32 %r1, 1;\n\
+                 mov.u64 %d1, %clock64;\nmov.u64 %d3, %globaltimer;\n\
+                 L:\n{look}\n{round}\nsetp.eq.u32 %p0, %r2, 0;\n@%p0 bra L;\nEND:\nret;\n}}\n"
+            );
+            let program = emulator::load(&text).expect("the kernel loads");
+            let mut code = "";
+            let time = median(3, || {
+                let report = emulator::run(&program, &launch, &Options::default());
+                code = report.findings.first().expect("a poll that nothing ends is told").code;
+            });
+            println!("a poll, {how:6}: {what:30} {time:8.2} s (limit 2): {code}");
+        }
     }
 }
