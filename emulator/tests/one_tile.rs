@@ -347,7 +347,12 @@ fn a_warp_addresses_lanes_of_another() {
         assert!(matches!(codes[..], [("tensor-lane-quarter", place)] if place.line >= 104), "{lane}: {codes:#?}");
     }
     let beyond = run(&edited("    shl.b32 %r22, %r22, 21;\n", "    mov.b32 %r22, 0x1000000;\n"), None);
-    assert_eq!(beyond.findings.iter().map(|d| d.code).collect::<Vec<_>>(), ["tensor-address"], "{:#?}", beyond.findings);
+    assert_eq!(
+        beyond.findings.iter().map(|d| d.code).collect::<Vec<_>>(),
+        ["tensor-address"],
+        "{:#?}",
+        beyond.findings
+    );
 }
 
 /// A missing tcgen05 fence makes no difference to the machine code: a note, not a finding.
