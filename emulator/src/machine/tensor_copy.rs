@@ -117,7 +117,7 @@ impl Cluster<'_> {
         let column = self.check_destination(site, group, op, address)?;
         let columns = Self::copy_columns(op);
 
-        let Queue { actor, epoch, busy_until } = self.queued(w, lane);
+        let Queue { actor, epoch, busy_until, .. } = self.queued(w, lane, site);
         let warp = self.warps[w].actor;
         let stamp = Stamp::asynchronous(actor, epoch, site, self.index);
         let known = (warp, self.warps[w].views.hb.get(warp));
