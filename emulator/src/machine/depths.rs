@@ -1,6 +1,6 @@
 //! Which depths an MMA multiplies: those of A and of B must be the same ones, of one type, and lie in bytes of their own.
 
-use super::boxes::Laid;
+use super::boxes::{Laid, Which};
 use super::cluster::Cluster;
 use super::footprints::footprint;
 use super::formats::Format;
@@ -53,6 +53,8 @@ pub struct Slice {
     pub first: i64,
     pub depths: i64,
     pub size: Option<i64>,
+    /// Of a K-major operand of a box: its first row, counted in the tensor, and how many the tensor has.
+    pub rows: Option<(i64, i64)>,
     /// The launch does not say how long the rows are that it was copied from.
     pub guessed: bool,
     /// Of a tensor map, or of what the launch says of a buffer that threads copy.
@@ -84,6 +86,12 @@ impl Slice {
         format!("depths {} to {} of {operand}", self.first, self.end() - 1)
     }
 
+    /// Whether the rows of its tile are the depths of the other operand: it is read along the wrong side.
+    fn is_turned(&self, other: &Slice) -> bool {
+        self.rows
+            .is_some_and(|rows| other.size.is_some_and(|size| rows == (other.first, size)) && self.first != other.first)
+    }
+
     /// How the operand came to where it lies.
     fn brought(&self, operand: &str) -> String {
         match self.piece {
@@ -111,6 +119,8 @@ pub struct Depths {
     of_other_width: Vec<u32>,
     /// The same of another type.
     of_other_type: Vec<u32>,
+    /// The first operand whose rows were the depths of the other one, and which these were.
+    turned: Option<(Which, i64)>,
     /// What is told of tiles that threads copied, once it is known what nobody has read.
     doubted: Vec<Doubted>,
 }
@@ -193,6 +203,7 @@ impl Cluster<'_> {
             first,
             depths,
             size: Some(size as i64),
+            rows: (!mn_major).then_some((outer, origin.sizes[1] as i64)),
             guessed: false,
             element,
             load,
@@ -219,6 +230,7 @@ impl Cluster<'_> {
         if let Some(formats) = formats {
             self.check_types(site, [of_a, of_b], formats);
         }
+        self.check_turned(cta, [(&a, of_a), (&b, of_b)]);
         let (boxes, firsts) = ([of_a.piece, of_b.piece], [of_a.first, of_b.first]);
         let other = self.depths.apart(Pair { cta, accumulator, boxes, firsts, site }, adds);
         // Another number of depths tells of another place in a larger tensor: of several matrices side by side, or of a part of one.
@@ -272,6 +284,21 @@ impl Cluster<'_> {
             None => {
                 let guessed = of_a.guessed || of_b.guessed;
                 self.depths.doubted.push(Doubted { diagnostic, loads: [of_a.load, of_b.load], guessed });
+            }
+        }
+    }
+
+    /// A K-major operand whose rows are the depths of the other one, at two places along K: its rows go along M or N.
+    fn check_turned(&mut self, cta: usize, operands: [(&Laid, Slice); 2]) {
+        let [(a, of_a), (b, of_b)] = operands;
+        for (laid, of, other) in [(a, of_a, of_b), (b, of_b, of_a)] {
+            if !of.is_turned(&other) {
+                continue;
+            }
+            let (which, first) = *self.depths.turned.get_or_insert((laid.which, other.first));
+            if which == laid.which && first != other.first {
+                let diagnostic = self.stored_turned(cta, laid, of.load);
+                self.findings.add(diagnostic);
             }
         }
     }
