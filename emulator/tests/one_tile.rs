@@ -118,6 +118,21 @@ fn copies_of_many_lanes_are_told_once() {
     }
 }
 
+/// Eight rows of A lie in the bytes of the eight before, at the first MMA and at all others, which another statement issues: that is one mistake.
+#[test]
+fn a_descriptor_is_told_once_however_many_statements_use_it() {
+    let text = edited("or.b64 %rd3, %rd3, 0x4000404000000000;", "or.b64 %rd3, %rd3, 0x4000400800000000;").replace(
+        "    setp.ne.u32 %p3, %r21, 0;\n    tcgen05.mma.cta_group::1.kind::f16 [%r2], %rd3, %rd4, 0x08200010, %p3;\n",
+        "    setp.ne.u32 %p3, %r21, 0;\n    setp.ne.u32 %p7, %r21, %r21;\n\
+             @!%p3 tcgen05.mma.cta_group::1.kind::f16 [%r2], %rd3, %rd4, 0x08200010, %p7;\n\
+             @%p3 tcgen05.mma.cta_group::1.kind::f16 [%r2], %rd3, %rd4, 0x08200010, %p3;\n",
+    );
+    let report = run(&text, None);
+    let told = report.findings.iter().filter(|found| found.code == "operand-overlap");
+    let places: Vec<usize> = told.map(|found| found.labels.len()).collect();
+    assert_eq!(places, [2], "{:#?}", report.findings);
+}
+
 /// The text with one passage replaced; the passage must occur exactly once.
 fn edited(from: &str, to: &str) -> String {
     assert_eq!(TEXT.matches(from).count(), 1, "`{from}` must occur once");
