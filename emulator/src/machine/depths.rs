@@ -240,7 +240,10 @@ impl Cluster<'_> {
             return;
         }
         let title = format!("an MMA multiplies {} with {}", of_a.named("A"), of_b.named("B"));
-        let help = if a.mn_major || b.mn_major {
+        let turned = [(&a, of_a, of_b), (&b, of_b, of_a)].into_iter().find(|(_, of, other)| of.is_turned(other));
+        let help = if let Some((laid, ..)) = turned {
+            self.turn(laid)
+        } else if a.mn_major || b.mn_major {
             "Check bits 15 and 16 of the instruction descriptor against how the tiles lie, and advance both descriptors by 16 depths.".to_string()
         } else if other.is_some() {
             "Advance both descriptors by the same number of depths for each MMA: 16 elements of 16 bits are 32 bytes of a K-major tile.".to_string()

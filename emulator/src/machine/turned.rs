@@ -77,6 +77,16 @@ impl Cluster<'_> {
         }
     }
 
+    /// What to try where the rows of an operand's tile are known to be depths.
+    pub fn turn(&self, laid: &Laid) -> String {
+        let (side, ..) = self.major_of(laid.which, laid.site);
+        format!(
+            "The rows of the tile of {} are depths, and go along {side}: {}.",
+            laid.which,
+            self.cure_of_depths(laid)
+        )
+    }
+
     /// The same as a guess, where fewer rows lie there than the operand has, each as long as a part of its side.
     pub fn may_be_turned(&self, cta: usize, laid: &Laid) -> Option<String> {
         let Laid { which, d, rows, mn_major, .. } = *laid;
@@ -98,14 +108,14 @@ impl Cluster<'_> {
         let (side, what, rule) = self.major_of(which, site);
         let rows = self.ctas[cta].loaded.tile(d.start).map_or(0, |tile| tile.rows);
         let mut diagnostic = self.problem(
-            "instruction-descriptor",
+            "depth-mismatch",
             site,
             format!(
                 "the MMA reads {which} as a tile whose rows go along K, and those of {} go along {side}",
                 self.shared_name(d.start)
             ),
             rule,
-            format!("The rows of the tile of {which} are depths, and go along {side}: {}.", self.cure_of_depths(laid)),
+            self.turn(laid),
         );
         diagnostic.severity = Severity::Finding;
         diagnostic.labels[0].text = format!("{what} is 0: K-major");
