@@ -186,3 +186,22 @@ fn a_line_that_is_printed_piece_by_piece() {
     let texts: Vec<_> = report.printed.iter().map(|printed| printed.text.as_str()).collect();
     assert_eq!(texts, ["row end\n", "row end\n", "row ", "row "]);
 }
+
+/// An argument that nothing has computed is printed as `?` and found, and the kernel goes on.
+#[test]
+fn an_argument_without_a_value_does_not_end_the_run() {
+    let text = ".version 8.8\n.target sm_100a\n.address_size 64\n\
+         .extern .func (.param .b32 result) vprintf (.param .b64 format, .param .b64 arguments);\n\
+         .global .align 1 .b8 text[8] = {37, 100, 32, 37, 100, 10, 0};\n\
+         .visible .entry k()\n{\n.local .align 8 .b32 arguments[2];\n.reg .b32 %r<2>;\n.reg .b64 %rd<2>;\n\
+         st.local.b32 [arguments], 7;\nst.local.b32 [arguments+4], %r0;\n\
+         mov.b64 %rd0, text;\ncvta.global.u64 %rd0, %rd0;\nmov.b64 %rd1, arguments;\ncvta.local.u64 %rd1, %rd1;\n\
+         {\n.param .b64 f;\n.param .b64 a;\n.param .b32 r;\nst.param.b64 [f], %rd0;\nst.param.b64 [a], %rd1;\n\
+         call.uni (r), vprintf, (f, a);\n}\nret;\n}\n";
+    let program = emulator::load(text).unwrap_or_else(|e| panic!("{e:#?}"));
+    let launch =
+        emulator::Launch { entry: "k".into(), grid: [1; 3], cluster: [1; 3], block: [1; 3], ..Default::default() };
+    let report = emulator::run(&program, &launch, &Default::default());
+    assert_eq!(report.printed.iter().map(|printed| printed.text.as_str()).collect::<Vec<_>>(), ["7 ?\n"]);
+    assert!(report.completed && report.findings.iter().any(|f| f.code == "print"), "{:#?}", report.findings);
+}

@@ -103,6 +103,36 @@ fn a_seed_repeats_its_run() {
     assert_ne!(first.cycles, run(TEXT, Some(8)).cycles, "seeds perturb the schedule");
 }
 
+/// All lanes of a warp issue a `tcgen05.cp`: that is told alone, and not that nobody waits for those of the others, as if they were the MMA behind them.
+#[test]
+fn copies_of_many_lanes_are_told_once() {
+    let copy = "    // MMA, by one thread.\n@%p0 bra COPIED;\nmov.u32 %r19, tile_a;\nshr.u32 %r19, %r19, 4;\ncvt.u64.u32 %rd3, %r19;\n\
+                or.b64 %rd3, %rd3, 0x0000400800080000;\nadd.u32 %r20, %r2, 128;\n\
+                tcgen05.cp.cta_group::1.32x128b.warpx4 [%r20], %rd3;\nCOPIED:\n";
+    let text = edited("    // MMA, by one thread.\n", copy)
+        .replace("[slot], 128", "[slot], 256")
+        .replace("%r2, 128;\nFREED", "%r2, 256;\nFREED");
+    for seed in schedules(4) {
+        let codes = common::codes(&run(&text, seed));
+        assert_eq!(codes, ["issued-by-many-lanes"], "seed {seed:?}");
+    }
+}
+
+/// Eight rows of A lie in the bytes of the eight before, at the first MMA and at all others, which another statement issues: that is one mistake.
+#[test]
+fn a_descriptor_is_told_once_however_many_statements_use_it() {
+    let text = edited("or.b64 %rd3, %rd3, 0x4000404000000000;", "or.b64 %rd3, %rd3, 0x4000400800000000;").replace(
+        "    setp.ne.u32 %p3, %r21, 0;\n    tcgen05.mma.cta_group::1.kind::f16 [%r2], %rd3, %rd4, 0x08200010, %p3;\n",
+        "    setp.ne.u32 %p3, %r21, 0;\n    setp.ne.u32 %p7, %r21, %r21;\n\
+             @!%p3 tcgen05.mma.cta_group::1.kind::f16 [%r2], %rd3, %rd4, 0x08200010, %p7;\n\
+             @%p3 tcgen05.mma.cta_group::1.kind::f16 [%r2], %rd3, %rd4, 0x08200010, %p3;\n",
+    );
+    let report = run(&text, None);
+    let told = report.findings.iter().filter(|found| found.code == "operand-overlap");
+    let places: Vec<usize> = told.map(|found| found.labels.len()).collect();
+    assert_eq!(places, [2], "{:#?}", report.findings);
+}
+
 /// The text with one passage replaced; the passage must occur exactly once.
 fn edited(from: &str, to: &str) -> String {
     assert_eq!(TEXT.matches(from).count(), 1, "`{from}` must occur once");

@@ -86,3 +86,21 @@ fn a_cta_has_the_shared_variables_that_its_kernel_reaches() {
         assert_eq!(common::codes(&report), wanted, "{body}: {:#?}", report.findings);
     }
 }
+
+/// Messages call variables as the program that was compiled does, unless two of the kernel's would have one name.
+#[test]
+fn variables_of_cpp_have_the_names_of_their_source() {
+    const READ: &str = "ld.shared.b32 %r0, [_ZZN1n1kILi8EEEvPfE4tile]; st.global.b32 [%d0], %r0;";
+    let both = format!("mov.b32 %r1, _ZZ5otherE4tile; {READ}");
+    for (declarations, body, called) in [
+        (".shared .b32 _ZZN1n1kILi8EEEvPfE4tile;", READ, "`tile`"),
+        (".shared .b32 _ZZN1n1kILi8EEEvPfE4tile;\n.shared .b32 _ZZ5otherE4tile;", &both, "`_ZZN1n1kILi8EEEvPfE4tile`"),
+        (".global .b32 _ZN1n5tableE;", "ld.global.b32 %r0, [_ZN1n5tableE+4]; st.global.b32 [%d0], %r0;", "`table`"),
+    ] {
+        let report = run(&load(&kernel(declarations, body)), &launch("k", 1, vec![zeroes("out", 8)]), None, 1000);
+        let [finding] = report.findings.as_slice() else { panic!("{:#?}", report.findings) };
+        let labels = finding.labels.iter().map(|label| label.text.as_str());
+        let said = labels.fold(finding.title.clone() + &finding.help, |all, text| all + text);
+        assert!(said.contains(called) && !said.replace(called, "").contains("_ZN1n"), "{called}: {finding:#?}");
+    }
+}

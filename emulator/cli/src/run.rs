@@ -18,6 +18,9 @@ struct Summary<'a> {
     schema: u32,
     kernel: String,
     entry: &'a str,
+    /// What the text calls it.
+    #[serde(skip)]
+    called: &'a str,
     clean: bool,
     /// Only times were simulated: nothing was computed or checked.
     timing_only: bool,
@@ -108,6 +111,7 @@ pub fn run(job: &Job) -> Result<bool, BadInput> {
         schema: SCHEMA,
         kernel: job.kernel.display().to_string(),
         entry: &launch.entry,
+        called: program.called(&launch.entry),
         clean,
         timing_only: job.options.mode == Mode::Time,
         results_only: job.options.mode == Mode::Compute,
@@ -275,7 +279,7 @@ impl Summary<'_> {
             let _ = writeln!(
                 out,
                 "`{}`, {}: {}{end}{} warp instructions",
-                self.entry,
+                self.called,
                 run.schedule(),
                 if self.timing_only && run.findings.is_empty() {
                     "times only".into()
@@ -296,7 +300,7 @@ impl Summary<'_> {
         if self.runs.len() > 1 {
             let clean = self.runs.iter().filter(|run| run.clean).count();
             let counts = counts(findings.len(), noted.len(), notes);
-            let _ = writeln!(out, "`{}`: {clean} of {} schedules are clean; {counts}", self.entry, self.runs.len());
+            let _ = writeln!(out, "`{}`: {clean} of {} schedules are clean; {counts}", self.called, self.runs.len());
         }
         for file in &self.outputs {
             let _ = write!(out, "wrote `{}`, {} bytes, to {}", file.buffer, file.bytes, file.file);

@@ -118,6 +118,7 @@ impl Cluster<'_> {
             first,
             depths: d.elements.depth().into(),
             size: None,
+            rows: None,
             guessed: !said,
             element: match &of.content {
                 Content::Random(Random { number: NumberType::F16, .. }) => Some(Element::F16),

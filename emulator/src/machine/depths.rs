@@ -1,6 +1,6 @@
 //! Which depths an MMA multiplies: those of A and of B must be the same ones, of one type, and lie in bytes of their own.
 
-use super::boxes::Laid;
+use super::boxes::{Laid, Which};
 use super::cluster::Cluster;
 use super::footprints::footprint;
 use super::formats::Format;
@@ -56,6 +56,8 @@ pub struct Slice {
     pub first: i64,
     pub depths: i64,
     pub size: Option<i64>,
+    /// Of a K-major operand of a box: its first row, counted in the tensor, and how many the tensor has.
+    pub rows: Option<(i64, i64)>,
     /// The launch does not say how long the rows are that it was copied from.
     pub guessed: bool,
     /// Of a tensor map, or of what the launch says of a buffer that threads copy.
@@ -97,6 +99,12 @@ impl Slice {
         format!("depths {} to {} of {operand}", self.first, self.end() - 1)
     }
 
+    /// Whether the rows of its tile are the depths of the other operand: it is read along the wrong side.
+    fn is_turned(&self, other: &Slice) -> bool {
+        self.rows
+            .is_some_and(|rows| other.size.is_some_and(|size| rows == (other.first, size)) && self.first != other.first)
+    }
+
     /// How the operand came to where it lies.
     fn brought(&self, operand: &str) -> String {
         match self.piece {
@@ -124,6 +132,8 @@ pub struct Depths {
     of_other_width: Vec<u32>,
     /// The same of another type.
     of_other_type: Vec<u32>,
+    /// The first operand whose rows were the depths of the other one, and which these were.
+    turned: Option<(Which, i64)>,
     /// What is told of tiles that threads copied, once it is known what nobody has read.
     doubted: Vec<Doubted>,
 }
@@ -206,6 +216,7 @@ impl Cluster<'_> {
             first,
             depths,
             size: Some(size as i64),
+            rows: (!mn_major).then_some((outer, origin.sizes[1] as i64)),
             guessed: false,
             element,
             load,
@@ -232,6 +243,7 @@ impl Cluster<'_> {
         if let Some(formats) = formats {
             self.check_types(site, [of_a, of_b], formats);
         }
+        self.check_turned(cta, [(&a, of_a), (&b, of_b)]);
         let (boxes, firsts) = ([of_a.piece, of_b.piece], [of_a.first, of_b.first]);
         let other = self.depths.apart(Pair { cta, accumulator, boxes, firsts, site }, adds);
         // Another number of depths tells of another place in a larger tensor: of several matrices side by side, or of a part of one.
@@ -241,7 +253,10 @@ impl Cluster<'_> {
             return;
         }
         let title = format!("an MMA multiplies {} with {}", of_a.named("A"), of_b.named("B"));
-        let help = if a.mn_major || b.mn_major {
+        let turned = [(&a, of_a, of_b), (&b, of_b, of_a)].into_iter().find(|(_, of, other)| of.is_turned(other));
+        let help = if let Some((laid, ..)) = turned {
+            self.turn(laid)
+        } else if a.mn_major || b.mn_major {
             "Check bits 15 and 16 of the instruction descriptor against how the tiles lie, and advance both descriptors by 16 depths.".to_string()
         } else if other.is_some() {
             "Advance both descriptors by the same number of depths for each MMA: 16 elements of 16 bits are 32 bytes of a K-major tile.".to_string()
@@ -285,6 +300,21 @@ impl Cluster<'_> {
             None => {
                 let guessed = of_a.guessed || of_b.guessed;
                 self.depths.doubted.push(Doubted { diagnostic, loads: [of_a.load, of_b.load], guessed });
+            }
+        }
+    }
+
+    /// A K-major operand whose rows are the depths of the other one, at two places along K: its rows go along M or N.
+    fn check_turned(&mut self, cta: usize, operands: [(&Laid, Slice); 2]) {
+        let [(a, of_a), (b, of_b)] = operands;
+        for (laid, of, other) in [(a, of_a, of_b), (b, of_b, of_a)] {
+            if !of.is_turned(&other) {
+                continue;
+            }
+            let (which, first) = *self.depths.turned.get_or_insert((laid.which, other.first));
+            if which == laid.which && first != other.first {
+                let diagnostic = self.stored_turned(cta, laid, of.load);
+                self.findings.add(diagnostic);
             }
         }
     }

@@ -325,8 +325,9 @@ impl Cluster<'_> {
             {
                 continue;
             }
-            let Some(&site) = self.issued.sites.get(&w) else { continue };
-            if self.findings.mentions(&self.place(site)) {
+            let site = queue.site;
+            // What many lanes issued is told, and needs no wait of each of them.
+            if self.warps[w].multi_lane_sites.contains(&site) || self.findings.mentions(&self.place(site)) {
                 continue;
             }
             let work = if self.is_tensor_copy(site) { "tcgen05.cp" } else { "MMA" };

@@ -3,17 +3,20 @@
 use super::follows::{FOLLOWS, Follows, TOO_EARLY, Then, UNDEFINED, has_line, is_at};
 use super::statements::{Does, Statements};
 use crate::diagnostic::{Diagnostic, Label, Meaning, Place, Severity, join_labels};
-use std::collections::hash_map::Entry;
+use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// A line: of a source file if it is known, of the PTX text otherwise.
 pub type Line = (Option<String>, u32);
 
-/// What makes two diagnostics the same root cause: code and severity, and the line of the primary place.
+/// What makes two diagnostics the same root cause: code and severity, and the line of the primary place, or what is said of it.
 pub type Key = (&'static str, Severity, Line);
 
 /// What names an mbarrier in its title: what is said of another one (the next stage of a ring, at the same line) would be false of it.
 const OF_ONE_MBARRIER: &[&str] = &["mbarrier-init-unordered", "phase-completed-early"];
+
+/// What one mistake, in a descriptor or an address that is computed once, leads to at many statements: those of which the same is said are told together.
+const BY_WHAT_IS_SAID: &[&str] = &["operand-overlap", "tensor-lane-quarter"];
 
 /// The diagnostics of a run.
 #[derive(Debug, Default)]
@@ -42,25 +45,29 @@ pub fn key(code: &'static str, severity: Severity, labels: &[Label]) -> Key {
     (code, severity, labels.first().map(|label| line(&label.place)).unwrap_or_default())
 }
 
-fn key_of(d: &Diagnostic) -> Key {
-    key(d.code, d.severity, &d.labels)
+/// By its line, and by what is said of it where that makes a root cause, too.
+fn keys_of(d: &Diagnostic) -> impl Iterator<Item = Key> {
+    let said = d.labels.first().filter(|_| BY_WHAT_IS_SAID.contains(&d.code));
+    let said = said.map(|label| (d.code, d.severity, (Some(label.text.clone()), 0)));
+    said.into_iter().chain([key(d.code, d.severity, &d.labels)])
 }
 
 impl Findings {
     /// Adds a diagnostic, or counts it with the one that has the same root cause; its further places join that one's.
     pub fn add(&mut self, diagnostic: Diagnostic) {
-        match self.keys.entry(key_of(&diagnostic)) {
-            Entry::Occupied(known) => {
-                let known = &mut self.list[*known.get()];
-                known.count += diagnostic.count;
-                if known.title == diagnostic.title || !OF_ONE_MBARRIER.contains(&known.code) {
-                    join_labels(&mut known.labels, diagnostic.labels);
-                }
-            }
-            Entry::Vacant(new) => {
-                new.insert(self.list.len());
-                self.list.push(diagnostic);
-            }
+        let keys: SmallVec<[Key; 2]> = keys_of(&diagnostic).collect();
+        let known = keys.iter().find_map(|key| self.keys.get(key)).copied();
+        let n = known.unwrap_or(self.list.len());
+        for key in keys {
+            self.keys.entry(key).or_insert(n);
+        }
+        if known.is_none() {
+            return self.list.push(diagnostic);
+        }
+        let known = &mut self.list[n];
+        known.count += diagnostic.count;
+        if known.title == diagnostic.title || !OF_ONE_MBARRIER.contains(&known.code) {
+            join_labels(&mut known.labels, diagnostic.labels);
         }
     }
 

@@ -11,7 +11,7 @@ impl Recent {
     /// Whether another warp multiplies the same by the same statement, for the same accumulator.
     fn is_that_of_another_warp(&self, other: &Recent) -> bool {
         let same = |m: &Recent| (m.stamp.site, m.ctas, m.d, m.operands, m.brought);
-        self.warp != other.warp && self.brought.iter().all(Option::is_some) && same(self) == same(other)
+        self.warp != other.warp && same(self) == same(other)
     }
 }
 

@@ -35,12 +35,12 @@ impl Cluster<'_> {
     }
 
     /// One operation more in the order of what a thread issues: its queue with it.
-    pub fn queued(&mut self, w: usize, lane: usize) -> Queue {
+    pub fn queued(&mut self, w: usize, lane: usize, site: u32) -> Queue {
         let key = (w, lane);
         let known = self.mma_queues.get(&key).copied();
         let mut queue =
             known.unwrap_or_else(|| Queue::of(self.actor(ActorKind::Mmas { warp: w as u32, lane: lane as u32 })));
-        queue.epoch += 1;
+        (queue.epoch, queue.site) = (queue.epoch + 1, site);
         self.mma_queues.insert(key, queue);
         self.warps[w].views.after.raise(queue.actor, queue.epoch);
         queue

@@ -157,7 +157,7 @@ impl Cluster<'_> {
             }
         }
 
-        let Queue { actor, epoch, busy_until } = self.queued(w, lane);
+        let Queue { actor, epoch, busy_until, .. } = self.queued(w, lane, site);
         let stamp = Stamp::asynchronous(actor, epoch, site, self.index);
         self.mma_reaches(w, group, (actor, epoch), site);
 

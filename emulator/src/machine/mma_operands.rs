@@ -209,15 +209,17 @@ impl Cluster<'_> {
         let (low, high) = ((base * BLOCK + low) as u32, (base * BLOCK + high) as u32);
         if low < RESERVED_SHARED || high > end {
             let help = match self.is_unshifted(cta, laid) {
-                true => unshifted::HELP,
-                false => "Check start address (bits 0 to 13: the address divided by 16), leading and stride offset.",
+                true => unshifted::HELP.into(),
+                false => self.may_be_turned(cta, laid).unwrap_or_else(|| {
+                    "Check start address (bits 0 to 13: the address divided by 16), leading and stride offset.".into()
+                }),
             };
             return Err(Some(Box::new(self.problem(
                 "out-of-bounds",
                 site,
                 format!("the descriptor of {which} covers shared memory from {low:#x} to {high:#x}, the CTA has {RESERVED_SHARED:#x} to {end:#x}"),
                 "A matrix descriptor's tile lies within the CTA's shared memory (PTX ISA 9.7.16.4.1).",
-                help.into(),
+                help,
             ))));
         }
         let (offset, end) = (self.dynamic_offset(low), self.dynamic_offset(high));

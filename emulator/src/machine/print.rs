@@ -5,6 +5,7 @@ use super::registers::lanes;
 use super::resolve::Target;
 use super::state::At;
 use super::step::LOCAL_WINDOW;
+use crate::diagnostic::Severity;
 use crate::report::Printed;
 
 /// Bytes of a string of the kernel that are read.
@@ -19,12 +20,22 @@ impl Cluster<'_> {
         for lane in lanes(mask) {
             let format = self.text_at(w, lane, format);
             let from = self.parameter(w, lane, arguments, 8).unwrap_or(0);
-            let (text, count) = self.formatted(w, lane, &format, from).map_err(|what| {
-                let title = format!("{} prints `{}`: {what}", self.thread_name(w, lane), shown(&format));
+            let told = |this: &Self, what: &str, help: &str| {
+                let title = format!("{} prints `{}`: {what}", this.thread_name(w, lane), shown(&format));
                 let rule = "printf takes the conversions of C, and as many arguments as its text names (CUDA C++ Programming Guide, Formatted \
                             Output).";
-                Some(Box::new(self.problem("print", site, title, rule, "Check the text against its arguments.".into())))
-            })?;
+                this.problem("print", site, title, rule, help.into())
+            };
+            let formatted = self.formatted(w, lane, &format, from);
+            let (text, count, whole) =
+                formatted.map_err(|what| Some(Box::new(told(self, &what, "Check the text against its arguments."))))?;
+            if !whole {
+                let help = "Check the text against its arguments, and where their values come from: `?` is printed for what nothing has computed.";
+                let mut diagnostic =
+                    told(self, "an argument was never stored, or has a value that was never computed", help);
+                diagnostic.severity = Severity::Finding;
+                self.findings.add(diagnostic);
+            }
             let thread = self.thread_name(w, lane);
             let begun = self.printed.iter_mut().rfind(|printed| printed.thread == thread);
             if let Some(begun) = begun.filter(|begun| !begun.text.ends_with('\n') && begun.text.len() < MOST_BYTES) {
@@ -42,9 +53,15 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// The text, and how many arguments it took.
-    fn formatted(&mut self, w: usize, lane: usize, format: &str, arguments: u64) -> Result<(String, u32), String> {
-        let (mut out, mut count, mut at) = (String::new(), 0, arguments);
+    /// The text, how many arguments it took, and whether all of them have a value.
+    fn formatted(
+        &mut self,
+        w: usize,
+        lane: usize,
+        format: &str,
+        arguments: u64,
+    ) -> Result<(String, u32, bool), String> {
+        let (mut out, mut count, mut at, mut whole) = (String::new(), 0, arguments, true);
         let mut rest = format;
         while let Some(percent) = rest.find('%') {
             out += &rest[..percent];
@@ -57,9 +74,13 @@ impl Cluster<'_> {
             // As C hands them over: integers of 4 bytes, all else of 8, each at its own alignment.
             let bytes = conversion.bytes();
             at = at.next_multiple_of(bytes);
-            let value = self.generic(w, lane, at, bytes as usize).ok_or("an argument that was never stored")?;
+            let value = self.generic(w, lane, at, bytes as usize);
             at += bytes;
             count += 1;
+            let Some(value) = value else {
+                (out, whole) = (out + "?", false);
+                continue;
+            };
             if conversion.letter == 's' {
                 let text = self.string(w, lane, value);
                 out += &conversion.padded(text);
@@ -67,7 +88,7 @@ impl Cluster<'_> {
                 out += &conversion.text(value);
             }
         }
-        Ok((out + rest, count))
+        Ok((out + rest, count, whole))
     }
 
     /// A parameter of a call, if it was stored.

@@ -106,6 +106,21 @@ impl Cluster<'_> {
         self.findings.add(diagnostic);
     }
 
+    /// A note on an `mbarrier.inval` of what holds no mbarrier: it changes nothing, as before an initialisation in a loop over tiles.
+    pub fn note_nothing_invalidated(&mut self, offset: u32, site: u32) {
+        let name = self.shared_name(offset);
+        let mut diagnostic = self.problem(
+            "mbarrier-not-initialised",
+            site,
+            format!("{name} is invalidated here, but holds no mbarrier"),
+            "mbarrier.inval asks for a valid mbarrier (PTX ISA, mbarrier.inval). An H200 changed no byte of another place, and counted right at the mbarrier \
+             that was initialised there next.",
+            "Leave it out where nothing is initialised yet: mbarrier.init needs no mbarrier.inval before it, unless an mbarrier lies there. If one is meant, check the address.".into(),
+        );
+        diagnostic.severity = Severity::Note;
+        self.findings.add(diagnostic);
+    }
+
     fn invalidated_early(
         &mut self,
         barrier: u32,

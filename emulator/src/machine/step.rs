@@ -4,7 +4,7 @@ use super::cluster::{Cluster, Stop};
 use super::state::{At, Span};
 use super::warp::State;
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::program::op::{FenceWays, Op, Reg};
+use crate::program::op::{FenceWays, Inst, Op, Reg};
 
 /// The high half of a generic address of local memory.
 pub const LOCAL_WINDOW: u64 = 0x0000_7c00_0000_0000;
@@ -213,6 +213,11 @@ impl<'a> Cluster<'a> {
                 labels.push(self.label(store, "this stores to it, and had not when it was read"));
                 help = "Put a barrier that both come to (bar.sync) between the store and the load; or let every path that leads here store.";
             }
+        }
+        let of_alloc = |inst: &Inst| matches!(&inst.op, Op::TensorAlloc { address, .. } if inst.site == site && address.base == reg);
+        if labels.len() == 1 && self.kernel.code.iter().any(of_alloc) {
+            help = "The operand is no result: tcgen05.alloc stores the address of the columns to shared memory, at the address that this operand gives. \
+                    Give it that of a shared variable (in inline PTX, as an input), and load what it has stored there behind a barrier.";
         }
         Some(Box::new(Diagnostic {
             code: "undefined-operand",

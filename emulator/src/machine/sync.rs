@@ -28,6 +28,10 @@ impl Cluster<'_> {
             Op::BarrierInit { address, count } => self.barrier_init(at, address, *count),
             Op::BarrierInval { address } => {
                 for (slot, _) in self.barrier_addresses(at, address, false)? {
+                    if !self.barrier_at.contains_key(&(slot.cta, slot.offset)) {
+                        self.note_nothing_invalidated(slot.offset, site);
+                        continue;
+                    }
                     let barrier = self.barrier(w, slot, site, "invalidated")?;
                     if !self.check_promises(w, barrier, site) && !self.check_commits(w, barrier, site) {
                         self.check_uses(w, barrier, site);

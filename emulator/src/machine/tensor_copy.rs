@@ -117,7 +117,7 @@ impl Cluster<'_> {
         let column = self.check_destination(site, group, op, address)?;
         let columns = Self::copy_columns(op);
 
-        let Queue { actor, epoch, busy_until } = self.queued(w, lane);
+        let Queue { actor, epoch, busy_until, .. } = self.queued(w, lane, site);
         let warp = self.warps[w].actor;
         let stamp = Stamp::asynchronous(actor, epoch, site, self.index);
         let known = (warp, self.warps[w].views.hb.get(warp));
@@ -158,7 +158,7 @@ impl Cluster<'_> {
                 _ => self.note_supply(c, 0..4, (column, columns), site, true),
             }
         }
-        self.note_repeated_rows(site, &source, op);
+        self.check_repeated_rows(site, &source, op);
         self.overwrites_accumulator(w, column, columns, stamp);
 
         let now = self.warps[w].fragments[f].ready_at;
@@ -196,8 +196,8 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// A note on a copy whose rows lie in the same bytes. That all rows are the first eight may be meant.
-    fn note_repeated_rows(&mut self, site: u32, source: &SharedDescriptor, op: &TensorCopyOp) {
+    /// Rows of a copy lie in the same bytes. That all rows are the first eight may be meant.
+    fn check_repeated_rows(&mut self, site: u32, source: &SharedDescriptor, op: &TensorCopyOp) {
         let (rows, bytes) = op.shape.size();
         if !self.options.judges() || source.stride == 0 {
             return;
@@ -219,8 +219,11 @@ impl Cluster<'_> {
         );
         let help = "Set the stride offset (bits 32 to 45, in units of 16 bytes) to the bytes from eight rows to the next, 128 where they lie one \
                     behind the other; and the leading offset (bits 16 to 29), where rows have more than 16 bytes, to those from 16 bytes of them to the next.";
-        let mut diagnostic = self.problem("operand-overlap", site, title, SOURCE_RULE, help.into());
-        diagnostic.severity = Severity::Note;
+        let rule = format!(
+            "{SOURCE_RULE} A B200's product was wrong with scale factors whose rows overlap so (jIab-b/nvfp4_gemm)."
+        );
+        let mut diagnostic = self.problem("operand-overlap", site, title, &rule, help.into());
+        diagnostic.severity = Severity::Finding;
         diagnostic.labels[0].text = format!("{} and {} are the same bytes", part(first), part(second));
         self.findings.add(diagnostic);
     }

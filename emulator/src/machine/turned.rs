@@ -3,6 +3,7 @@
 use super::boxes::{Laid, Which};
 use super::cluster::Cluster;
 use super::copied::{CHUNK, Place};
+use super::matrix_descriptor::Elements;
 use super::tensor::SharedDescriptor;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::program::op::Op;
@@ -48,15 +49,86 @@ impl Cluster<'_> {
         all && pitch >= 2 * CHUNK as u64 && 2 * count > rows as usize
     }
 
+    /// The side of an operand that is not K; what says along which of the two the rows of its tile go, and the rule.
+    fn major_of(&self, which: Which, site: u32) -> (&'static str, &'static str, &'static str) {
+        let hopper = self.kernel.code.iter().any(|inst| inst.site == site && matches!(inst.op, Op::Wgmma(_)));
+        let (rule, [of_a, of_b]) = match hopper {
+            true => (WGMMA_RULE, ["imm-trans-a", "imm-trans-b"]),
+            false => (RULE, ["bit 15 of the instruction descriptor", "bit 16 of the instruction descriptor"]),
+        };
+        if which == Which::A { ("M", of_a, rule) } else { ("N", of_b, rule) }
+    }
+
+    /// What to do about an operand that is read K-major, and whose rows are depths.
+    fn cure_of_depths(&self, laid: &Laid) -> String {
+        let Laid { which, d, site, .. } = *laid;
+        let (_, what, rule) = self.major_of(which, site);
+        // Of Hopper, and of elements that are packed or padded (PTX ISA, wgmma.mma_async; 9.7.16.4.2).
+        let never = if rule == WGMMA_RULE {
+            d.elements != Elements::B16
+        } else {
+            d.elements.data != 16 || d.elements.log_bits < 3
+        };
+        match never {
+            true => format!("load {which} with rows along K: elements of this type cannot be read MN-major"),
+            false => format!(
+                "set {what} to 1 (MN-major), and let stride and leading offset lead as such a tile lies (PTX ISA 9.7.16.3.3)"
+            ),
+        }
+    }
+
+    /// What to try where the rows of an operand's tile are known to be depths.
+    pub fn turn(&self, laid: &Laid) -> String {
+        let (side, ..) = self.major_of(laid.which, laid.site);
+        format!(
+            "The rows of the tile of {} are depths, and go along {side}: {}.",
+            laid.which,
+            self.cure_of_depths(laid)
+        )
+    }
+
+    /// The same as a guess, where fewer rows lie there than the operand has, each as long as a part of its side.
+    pub fn may_be_turned(&self, cta: usize, laid: &Laid) -> Option<String> {
+        let Laid { which, d, rows, mn_major, .. } = *laid;
+        let tile = self.ctas[cta].loaded.tile(d.start).filter(|tile| !mn_major && tile.swizzle == d.mode())?;
+        let along = (tile.pitch * 8) >> d.elements.log_bits;
+        let fewer = tile.rows < rows && along != 0 && rows.is_multiple_of(along) && tile.rows >= d.elements.depth();
+        fewer.then(|| {
+            format!(
+                "The box that was loaded there has {} rows of {along} elements, and {which} takes {rows} rows. If they are depths: {}.",
+                tile.rows,
+                self.cure_of_depths(laid)
+            )
+        })
+    }
+
+    /// What is said of an operand that is read K-major, and whose rows are depths: this copy has brought them.
+    pub fn stored_turned(&self, cta: usize, laid: &Laid, load: u32) -> Diagnostic {
+        let Laid { which, d, site, .. } = *laid;
+        let (side, what, rule) = self.major_of(which, site);
+        let rows = self.ctas[cta].loaded.tile(d.start).map_or(0, |tile| tile.rows);
+        let mut diagnostic = self.problem(
+            "depth-mismatch",
+            site,
+            format!(
+                "the MMA reads {which} as a tile whose rows go along K, and those of {} go along {side}",
+                self.shared_name(d.start)
+            ),
+            rule,
+            self.turn(laid),
+        );
+        diagnostic.severity = Severity::Finding;
+        diagnostic.labels[0].text = format!("{what} is 0: K-major");
+        diagnostic
+            .labels
+            .push(self.label(load, format!("the box of {which} is loaded here: its {rows} rows are depths")));
+        diagnostic
+    }
+
     /// What is said of such an operand.
     pub fn read_turned(&self, laid: &Laid) -> Diagnostic {
         let Laid { which, site, rows, .. } = *laid;
-        let hopper = self.kernel.code.iter().any(|inst| inst.site == site && matches!(inst.op, Op::Wgmma(_)));
-        let (side, bit, operand) = if which == Which::A { ("M", 15, "imm-trans-a") } else { ("N", 16, "imm-trans-b") };
-        let (rule, what) = match hopper {
-            true => (WGMMA_RULE, operand.to_string()),
-            false => (RULE, format!("bit {bit} of the instruction descriptor")),
-        };
+        let (side, what, rule) = self.major_of(which, site);
         let mut diagnostic = self.problem(
             "instruction-descriptor",
             site,

@@ -211,6 +211,8 @@ pub struct Queue {
     pub epoch: u32,
     /// When the last of them ends (MMAs).
     pub busy_until: u64,
+    /// The statement of the last of them (MMAs).
+    pub site: u32,
 }
 
 /// No actor.
@@ -224,7 +226,7 @@ impl Default for Queue {
 
 impl Queue {
     pub fn of(actor: ActorId) -> Queue {
-        Queue { actor, epoch: 0, busy_until: 0 }
+        Queue { actor, epoch: 0, busy_until: 0, site: 0 }
     }
 
     pub fn is_used(&self) -> bool {

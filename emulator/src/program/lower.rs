@@ -5,6 +5,7 @@ use super::dependence::Dependence;
 use super::facts::{Facts, mark_fragments, needs_scopes, stores_to_halves};
 use super::layout::{layout, next_multiple};
 use super::op::{FALSE, Inst, Logic, Op, Reg, TRUE};
+use super::own_name::call_by_own_names;
 use super::reached;
 use super::registers::{self, MOST_REGISTERS, Plan};
 use super::told::{at, enough};
@@ -79,7 +80,7 @@ pub(super) struct Lowering {
 pub(super) fn module(text: &str, module: &Module) -> Result<Program, Vec<Diagnostic>> {
     let mut errors = targets::check(text, module);
     let (mut kernels, mut refused, mut names) = (Vec::new(), Vec::new(), Vec::new());
-    let (variables, bad) = module_variables(module);
+    let (mut variables, bad) = module_variables(module);
     let bases: HashMap<&str, u64> = variables.iter().rev().map(|v| (v.name.as_str(), v.base)).collect();
     errors.extend(bad.into_iter().map(|(span, bad)| at(text, module, span, None, bad)));
     // The first of each name, up to here: a module of anybody's may have a hundred thousand.
@@ -123,6 +124,7 @@ pub(super) fn module(text: &str, module: &Module) -> Result<Program, Vec<Diagnos
     if !errors.is_empty() && !only_those {
         return Err(errors);
     }
+    call_by_own_names(&mut variables, |v| &mut v.name);
     Ok(Program { kernels, refused, names, variables, targets: module.targets.clone() })
 }
 
@@ -282,6 +284,7 @@ fn entry(
         return Err(errors);
     }
     let Lowering { labels, mut kernel, plan, .. } = lowering;
+    call_by_own_names(&mut kernel.shared, |v| &mut v.name);
     // Running off the end of the body ends the thread, as `ret` does (PTX ISA 9.7.12.6): ptxas puts an exit there.
     let site = kernel.sites.len() as u32;
     kernel.sites.push(kernel.place.clone());

@@ -25,6 +25,7 @@ pub(crate) mod matrix;
 pub(crate) mod narrow;
 mod near;
 pub(crate) mod op;
+mod own_name;
 pub(crate) mod packed;
 mod packed_set;
 mod rare;
@@ -51,6 +52,7 @@ use crate::syntax::{
     ast::{self, Span},
 };
 use op::Inst;
+use own_name::own_names;
 pub(crate) use variables::Variable;
 
 pub use decode::{FORMS, special_registers};
@@ -76,6 +78,12 @@ impl Program {
     /// Names of the entries, in the order of the text.
     pub fn entries(&self) -> Vec<&str> {
         self.names.iter().map(String::as_str).collect()
+    }
+
+    /// What the programmer calls an entry, if no other is called so: a symbol of C++ without its scopes and arguments.
+    pub fn called<'a>(&'a self, entry: &'a str) -> &'a str {
+        let names = || self.names.iter().map(String::as_str);
+        own_names(names()).zip(names()).find(|(_, name)| *name == entry).map_or(entry, |(own, _)| own)
     }
 }
 
@@ -137,6 +145,7 @@ pub(crate) struct ParamSlot {
 /// A `.shared` variable.
 #[derive(Debug)]
 pub(crate) struct SharedVariable {
+    /// What messages call it.
     pub name: String,
     pub offset: u32,
     pub bytes: u32,

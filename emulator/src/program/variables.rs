@@ -12,6 +12,7 @@ use std::collections::HashMap;
 /// A `.global` or `.const` variable of the module: global memory that each launch begins with.
 #[derive(Debug)]
 pub(crate) struct Variable {
+    /// What messages call it.
     pub name: String,
     /// Its address, in the window of its space and as a generic address.
     pub base: u64,

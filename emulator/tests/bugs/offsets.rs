@@ -125,3 +125,14 @@ fn right_offsets_stay_silent() {
         assert!((0..384 * 64).all(|at| d[at] == f16::from_f32(sum(at) as f32).to_f32()));
     }
 }
+
+/// The boxes of A are rows of depth, and all else is as if they were rows of A: what is told is the bit.
+#[test]
+fn boxes_of_depths_that_are_read_as_rows_are_told_by_the_bit() {
+    let report = run(Ring, &IN_TWO_BOXES[..1], two_boxes, 400_000);
+    let [found] = report.findings.as_slice() else { panic!("{}", told(&report.findings)) };
+    assert_eq!(found.code, "depth-mismatch");
+    let parts =
+        ["reads A as a tile whose rows go along K", "go along M", "set bit 15 of the instruction descriptor to 1"];
+    parts.iter().for_each(|part| assert!(told(&report.findings).contains(part), "{}", told(&report.findings)));
+}

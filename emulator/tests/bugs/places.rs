@@ -147,6 +147,10 @@ fn every_warp_or_every_lane_issues_the_mmas() {
     let all_warps = [("    // MMA, by one thread.\n    @%p0 bra ISSUED;\n", "")];
     let says = ["4 warps each issue", "Choose one warp before elect.sync"];
     one(OneTile, &all_warps, "issued-by-many-lanes", "tcgen05.mma", &says);
+    // The same of operands that are computed: of these it is not known from where they came.
+    let computed = "    xor.b32 %r11, %r11, %r10;\n    xor.b32 %r11, %r11, %r10;\n    st.shared.v4.b32 [%r8], {%r11";
+    let edits = [all_warps[0], ("    st.shared.v4.b32 [%r8], {%r11", computed)];
+    one(OneTile, &edits, "issued-by-many-lanes", "tcgen05.mma", &says);
     let all_lanes = [("    elect.sync _|%p1, 0xffffffff;\n    @!%p1 bra ISSUED;\n", "")];
     let report = ran(OneTile, &all_lanes);
     one_of(&report, "issued-by-many-lanes", "tcgen05.mma", &["32 lanes", "one elected lane"]);

@@ -186,3 +186,18 @@ DONE:";
     let uses = report.findings[0].labels.iter().filter(|label| label.place.text.starts_with("mbarrier.arrive"));
     assert_eq!(uses.count(), 2, "{:#?}", report.findings);
 }
+
+/// A value that differs on another schedule confirms a race, but where the kernel reads a clock: there it may differ without one.
+#[test]
+fn what_is_computed_of_a_clock_confirms_nothing() {
+    let race = "setp.lt.u32 %p1, %r0, 32;\n@%p1 st.shared.u32 [tile], 9;\n@!%p1 ld.shared.u32 %r1, [tile];\n\
+                @!%p1 st.global.u32 [%rd0], %r1;\n";
+    for (clock, confirmed) in [("", true), ("mov.u64 %rd5, %clock64;\n", false)] {
+        let program = common::load(&super::kernel(&format!("st.shared.u32 [tile], 7;\nbar.sync 0;\n{clock}{race}")));
+        let launch = common::launch("k", 64, vec![common::zeroes("out", 4096)]);
+        let mut report = common::run(&program, &launch, None, 100_000);
+        emulator::confirm(&program, &launch, &Default::default(), &mut report, 0..8);
+        let found = report.findings.iter().find(|found| found.code == "race-shared");
+        assert_eq!(found.map(|found| found.confirmed.is_some()), Some(confirmed), "{clock}: {:#?}", report.findings);
+    }
+}

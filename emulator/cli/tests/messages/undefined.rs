@@ -135,3 +135,25 @@ fn lanes_of_tensor_memory_that_nothing_has_written_are_named() {
     let said = emulate_texts(&kernel(body), &launch(32), &[]).out;
     assert!(said.contains("lanes 16 to 31 of tensor memory column 0 are read here, but nothing has written"), "{said}");
 }
+
+/// The address of columns is not a result of `tcgen05.alloc`.
+#[test]
+fn what_alloc_takes_is_said_where_it_is_taken_for_what_it_gives() {
+    says(
+        "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r1], 32;",
+        32,
+        &[],
+        expect![[r#"
+        error[undefined-operand]: an operand of `tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32` has no defined value
+          --> k.ptx:17:1
+           |
+        17 | tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r1], 32;
+           | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ an operand, `%r1`, is undefined here
+           |
+           = rule: Registers and memory hold unknown values until they are written (for memory, PTX ISA 8.2.6).
+           = try: The operand is no result: tcgen05.alloc stores the address of the columns to shared memory, at the address that this operand gives. Give it that of a shared variable (in inline PTX, as an input), and load what it has stored there behind a barrier.
+
+        `k`, default schedule: 1 finding, did not end; 5 warp instructions
+    "#]],
+    );
+}
