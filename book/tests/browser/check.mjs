@@ -25,7 +25,8 @@ const browser = await playwright.chromium.launch({
 
 async function opened(context, page) {
   const tab = await context.newPage();
-  tab.setDefaultTimeout(8000);
+  // Tests that compute may run beside this one.
+  tab.setDefaultTimeout(30_000);
   const tell = (what) => problems.push(`${page}: ${what}`);
   tab.on("console", (message) => { if (["error", "warning"].includes(message.type())) tell(`console: ${message.text()}`); });
   tab.on("pageerror", (error) => tell(`error: ${error.stack || error.message}`));
@@ -104,7 +105,7 @@ async function keyboard(tab, page) {
     if (moving > 0) tell(`${moving} parts move although the reader asked for no motion`);
     // What a choice asked for may still be on its way.
     const empty = () => figure.evaluate((root) => Array.from(root.querySelectorAll("details.figure-details[open]")).some((d) => d.innerText.trim().length < 20));
-    const until = Date.now() + 5000;
+    const until = Date.now() + 15_000;
     while ((await empty()) && Date.now() < until) await tab.waitForTimeout(50);
     if (await empty()) tell("a table or text is empty");
     if (tab.url().split("#")[0] !== `${book}/${page}`) tell("a key left the page");
