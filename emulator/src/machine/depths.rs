@@ -1,6 +1,6 @@
 //! Which depths an MMA multiplies: those of A and of B must be the same ones, of one type, and lie in bytes of their own.
 
-use super::boxes::{Laid, Which};
+use super::boxes::Laid;
 use super::cluster::Cluster;
 use super::footprints::footprint;
 use super::formats::Format;
@@ -132,8 +132,8 @@ pub struct Depths {
     of_other_width: Vec<u32>,
     /// The same of another type.
     of_other_type: Vec<u32>,
-    /// The first operand whose rows were the depths of the other one, and which these were.
-    turned: Option<(Which, i64)>,
+    /// Of A and of B, when their rows were the depths of the other one for the first time: which these were.
+    turned: [Option<i64>; 2],
     /// What is told of tiles that threads copied, once it is known what nobody has read.
     doubted: Vec<Doubted>,
 }
@@ -253,7 +253,10 @@ impl Cluster<'_> {
             return;
         }
         let title = format!("an MMA multiplies {} with {}", of_a.named("A"), of_b.named("B"));
-        let turned = [(&a, of_a, of_b), (&b, of_b, of_a)].into_iter().find(|(_, of, other)| of.is_turned(other));
+        // At both MMAs, at two places along K.
+        let goes_on = |n: usize, slice: &Slice| other.is_some_and(|pair: Pair| pair.firsts[n] != slice.first);
+        let mut turned = [(&a, of_a, of_b, 1), (&b, of_b, of_a, 0)].into_iter();
+        let turned = turned.find(|(_, of, other, n)| of.is_turned(other) && goes_on(*n, other));
         let help = if let Some((laid, ..)) = turned {
             self.turn(laid)
         } else if a.mn_major || b.mn_major {
@@ -307,12 +310,11 @@ impl Cluster<'_> {
     /// A K-major operand whose rows are the depths of the other one, at two places along K: its rows go along M or N.
     fn check_turned(&mut self, cta: usize, operands: [(&Laid, Slice); 2]) {
         let [(a, of_a), (b, of_b)] = operands;
-        for (laid, of, other) in [(a, of_a, of_b), (b, of_b, of_a)] {
+        for (n, laid, of, other) in [(0, a, of_a, of_b), (1, b, of_b, of_a)] {
             if !of.is_turned(&other) {
                 continue;
             }
-            let (which, first) = *self.depths.turned.get_or_insert((laid.which, other.first));
-            if which == laid.which && first != other.first {
+            if *self.depths.turned[n].get_or_insert(other.first) != other.first {
                 let diagnostic = self.stored_turned(cta, laid, of.load);
                 self.findings.add(diagnostic);
             }
