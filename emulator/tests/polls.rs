@@ -10,7 +10,7 @@ use std::num::NonZeroUsize;
 fn kernel(body: &str) -> String {
     format!(
         ".version 8.7\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .u64 a, .param .u64 out)\n{{\n\
-         .shared .align 8 .b64 bar;\n.shared .align 4 .b32 flag;\n.reg .pred %p<6>;\n.reg .b32 %r<12>, %tid, %cta;\n.reg .b64 %d<8>, %a, %out, %own;\n\
+         .shared .align 8 .b64 bar;\n.shared .align 4 .b32 flag;\n.shared .align 128 .b8 tile[128];\n.reg .pred %p<6>;\n.reg .b32 %r<12>, %tid, %cta;\n.reg .b64 %d<8>, %a, %out, %own;\n\
          ld.param.u64 %a, [a];\nld.param.u64 %out, [out];\nmov.u32 %tid, %tid.x;\nmov.u32 %cta, %ctaid.x;\nmad.lo.u32 %r0, %cta, 64, %tid;\n\
          mul.wide.u32 %own, %r0, 4;\nadd.s64 %own, %own, %out;\nmov.u32 %r1, 1;\nmov.u32 %r3, 0;\nmov.u64 %d1, %clock64;\nmov.u64 %d2, %globaltimer;\n\
          mov.u32 %r7, %clock;\n{body}\nEND:\nret;\n}}\n"
@@ -280,4 +280,30 @@ fn a_poll_behind_long_work() {
     let report = run(&body, 2, None);
     assert_eq!(codes(&report), ["hang"], "{:#?}", report.findings);
     assert!(report.instructions < 4 * 300_000 + 5_000, "{} instructions", report.instructions);
+}
+
+/// What a matrix load finds decides, and the own stores change it.
+#[test]
+fn a_loop_that_ends_by_what_ldmatrix_finds_ends() {
+    let body = "mov.u32 %r5, tile;\nshl.b32 %r6, %tid, 2;\nand.b32 %r6, %r6, 127;\nadd.u32 %r6, %r6, %r5;\nand.b32 %r8, %tid, 7;\nshl.b32 %r8, %r8, 4;\n\
+         add.u32 %r8, %r8, %r5;\nsetp.ge.u32 %p1, %tid, 32;\n@%p1 bra END;\n\
+         L:\nadd.u32 %r3, %r3, 1;\nst.shared.u32 [%r6], %r3;\nbar.warp.sync 0xffffffff;\n\
+         ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r4}, [%r8];\nbar.warp.sync 0xffffffff;\nsetp.ne.u32 %p0, %r4, 6000;\n@%p0 bra L;\n\
+         st.global.u32 [%own], %r4;";
+    let report = run(body, 1, None);
+    assert!(report.is_clean(), "{:#?}", report.findings);
+}
+
+/// While another warp computes for long, a round of the one that polls has few instructions of its own.
+#[test]
+fn a_poll_that_gives_up_beside_a_warp_that_computes_ends() {
+    let body = "setp.lt.u32 %p1, %tid, 32;\n@%p1 bra POLL;\n\
+         C:\nadd.u32 %r3, %r3, 1;\nmad.lo.u32 %r4, %r3, %r3, %r4;\nsetp.lt.u32 %p2, %r3, 5000;\n@%p2 bra C;\n\
+         W:\nld.acquire.gpu.global.u32 %r2, [%a+4];\nnanosleep.u32 2000;\nsetp.eq.u32 %p0, %r2, 0;\n@%p0 bra W;\nbra END;\n\
+         POLL:\nld.acquire.gpu.global.u32 %r2, [%a];\nnanosleep.u32 200;\nadd.u32 %r1, %r1, 1;\nsetp.gt.u32 %p1, %r1, 60000;\n@%p1 bra GIVE;\n\
+         setp.eq.u32 %p0, %r2, 0;\n@%p0 bra POLL;\nGIVE:\nmov.u32 %r5, 1;\nst.release.gpu.global.u32 [%a+4], %r5;";
+    let program = load(&kernel(body));
+    let options = Options { max_instructions: 1_000_000, ..Default::default() };
+    let report = emulator::run(&program, &launch(1), &options);
+    assert!(report.completed && codes(&report).is_empty(), "{:#?}", report.findings);
 }

@@ -132,8 +132,8 @@ pub struct Depths {
     of_other_width: Vec<u32>,
     /// The same of another type.
     of_other_type: Vec<u32>,
-    /// Of A and of B, when their rows were the depths of the other one for the first time: which these were.
-    turned: [Option<i64>; 2],
+    /// Of A and of B, when their rows were the depths of the other one for the first time in a product: of which accumulator, and which depths.
+    turned: [Option<((usize, u32), i64)>; 2],
     /// What is told of tiles that threads copied, once it is known what nobody has read.
     doubted: Vec<Doubted>,
 }
@@ -243,7 +243,7 @@ impl Cluster<'_> {
         if let Some(formats) = formats {
             self.check_types(site, [of_a, of_b], formats);
         }
-        self.check_turned(cta, [(&a, of_a), (&b, of_b)]);
+        self.check_turned((cta, accumulator), adds, [(&a, of_a), (&b, of_b)]);
         let (boxes, firsts) = ([of_a.piece, of_b.piece], [of_a.first, of_b.first]);
         let other = self.depths.apart(Pair { cta, accumulator, boxes, firsts, site }, adds);
         // Another number of depths tells of another place in a larger tensor: of several matrices side by side, or of a part of one.
@@ -308,15 +308,23 @@ impl Cluster<'_> {
     }
 
     /// A K-major operand whose rows are the depths of the other one, at two places along K: its rows go along M or N.
-    fn check_turned(&mut self, cta: usize, operands: [(&Laid, Slice); 2]) {
+    fn check_turned(&mut self, accumulator: (usize, u32), adds: bool, operands: [(&Laid, Slice); 2]) {
         let [(a, of_a), (b, of_b)] = operands;
         for (n, laid, of, other) in [(0, a, of_a, of_b), (1, b, of_b, of_a)] {
+            // Once it may be so by chance.
+            let before = self.depths.turned[n].filter(|before| before.0 == accumulator && adds);
+            if !adds && self.depths.turned[n].is_some_and(|before| before.0 == accumulator) {
+                self.depths.turned[n] = None;
+            }
             if !of.is_turned(&other) {
                 continue;
             }
-            if *self.depths.turned[n].get_or_insert(other.first) != other.first {
-                let diagnostic = self.stored_turned(cta, laid, of.load);
-                self.findings.add(diagnostic);
+            match before {
+                Some((_, first)) if first != other.first => {
+                    let diagnostic = self.stored_turned(accumulator.0, laid, of.load);
+                    self.findings.add(diagnostic);
+                }
+                _ => self.depths.turned[n] = Some((accumulator, other.first)),
             }
         }
     }

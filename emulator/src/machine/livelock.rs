@@ -18,6 +18,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Rounds without a change from which on a warp's registers are compared.
 const ROUNDS: u32 = 1 << 6;
+/// Instructions that a round has at least: something that changes what decides, and a branch.
+const LEAST_OF_A_ROUND: u64 = 2;
+/// So many times as long as one round others may take.
+const LONGER: u64 = 8;
 /// After so many at most they are compared with later ones: the warp may have come to another loop.
 const MOST_ROUNDS: u32 = 1 << 12;
 
@@ -142,8 +146,7 @@ struct Seen {
     /// The branch back of the widest loop that it has gone round in since.
     widest: u32,
     writes: [u64; 2],
-    /// Warp instructions of the cluster, and the time, by then.
-    instructions: u64,
+    /// The time by then.
     time: u64,
     b32: Vec<L32>,
     b64: Vec<L64>,
@@ -267,9 +270,7 @@ impl Cluster<'_> {
         let b32 = leaving.b32.iter().map(|&n| registers.b32[usize::from(n)]).collect();
         let b64 = leaving.b64.iter().map(|&n| registers.b64[usize::from(n)]).collect();
         let pred = leaving.pred.iter().map(|&n| registers.pred[usize::from(n)]).collect();
-        let instructions = self.instructions;
-        rounds.seen =
-            Some(Box::new(Seen { pc, mask, at: count, widest: pc, writes: now, instructions, time, b32, b64, pred }));
+        rounds.seen = Some(Box::new(Seen { pc, mask, at: count, widest: pc, writes: now, time, b32, b64, pred }));
         if let [first, .., last] = leaving.members[..] {
             (rounds.first, rounds.last) = (first, last);
         }
@@ -289,10 +290,9 @@ impl Cluster<'_> {
             let by = |lane: usize| i128::from(registers.b64[usize::from(n)][lane].wrapping_sub(before[lane]) as i64);
             steps.insert(Reg::B64(n), std::array::from_fn(by));
         }
-        // Other warps execute as many in the same time; one round may be shorter than the next, and have fewer of theirs beside it.
-        let of_a_round = (self.instructions - seen.instructions).max(1);
-        let rounds_left = self.budget.saturating_sub(self.instructions) / of_a_round * 4 + 4;
-        let cycles = rounds_left.saturating_mul(time.saturating_sub(seen.time).max(1));
+        // No round has fewer, whatever others execute beside it; and this one may have been shorter than those to come.
+        let rounds_left = self.budget.saturating_sub(self.instructions) / LEAST_OF_A_ROUND + 1;
+        let cycles = rounds_left.saturating_mul(time.saturating_sub(seen.time).max(1)).saturating_mul(LONGER);
         let left = Left { rounds: rounds_left.into(), cycles };
         let forecast = self.forecast(w, seen.mask, pc, &leaving, &steps, left);
         let writes = [self.writes, self.far_writes];

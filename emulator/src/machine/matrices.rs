@@ -1,7 +1,7 @@
 //! `ldmatrix` and `stmatrix`: matrices between shared memory and the registers of a warp.
 
 use super::cluster::{Cluster, Stop};
-use super::resolve::Target;
+use super::resolve::{Access, Target};
 use super::state::{At, RaceMemory, Slot};
 use crate::program::matrix::{MatrixShape, Piece};
 use crate::program::op::{Address, Packed, Reg};
@@ -28,6 +28,11 @@ impl Cluster<'_> {
         for lane in 0..regs.len().checked_sub(1).map_or(0, |last| shape.rows(last).end) {
             let slot = self.shared_slot(at, lane, address, false, 16, 16)?;
             rows.push(slot);
+        }
+        if load && self.trail.is_some() {
+            let places: Vec<_> =
+                rows.iter().enumerate().map(|(n, row)| (n, Target::Shared(row.cta, row.offset))).collect();
+            self.note_trail(at, &places, touched.into(), Access::Load);
         }
         let known = self.races.len();
         self.raced = (!load).then(Vec::new);

@@ -28,7 +28,10 @@ impl Cluster<'_> {
             Op::BarrierInit { address, count } => self.barrier_init(at, address, *count),
             Op::BarrierInval { address } => {
                 for (slot, _) in self.barrier_addresses(at, address, false)? {
-                    if !self.barrier_at.contains_key(&(slot.cta, slot.offset)) {
+                    let place = (slot.cta, slot.offset);
+                    let was_one =
+                        || self.barriers.iter().any(|b| (b.cta, b.offset) == place && b.invalidated.is_some());
+                    if !self.barrier_at.contains_key(&place) && !was_one() {
                         self.note_nothing_invalidated(slot.offset, site);
                         continue;
                     }
