@@ -48,7 +48,10 @@ pub fn key(code: &'static str, severity: Severity, labels: &[Label]) -> Key {
 /// By its line, and by what is said of it where that makes a root cause, too.
 fn keys_of(d: &Diagnostic) -> impl Iterator<Item = Key> {
     let said = d.labels.first().filter(|_| BY_WHAT_IS_SAID.contains(&d.code));
-    let said = said.map(|label| (d.code, d.severity, (Some(label.text.clone()), 0)));
+    let shared = || d.labels.get(1).map(|label| line(&label.place));
+    // What is said of the statement alone is the same of A and of B.
+    let said =
+        said.map(|label| (d.code, d.severity, (Some(format!("{}\n{}\n{:?}", d.title, label.text, shared())), 0)));
     said.into_iter().chain([key(d.code, d.severity, &d.labels)])
 }
 
