@@ -162,6 +162,12 @@ impl Findings {
         let begin = |d: &Diagnostic| d.labels.first().map(|label| line(&label.place));
         let hang = self.list.iter().position(|d| d.code == "hang");
         let Some(hang) = hang else { return };
+        // The mbarrier that a split arrival comes to is the one that is waited for.
+        let is_waited_for = |d: &Diagnostic| {
+            let name = d.title.split(" gets ").next().unwrap_or_default();
+            let made = |label: &Label| label.meaning == Meaning::CountsTooFew && has_line(&self.list[hang], label);
+            names(&self.list[hang].title, name) || d.labels.iter().any(made)
+        };
         let early = |d: &Diagnostic| match d.code {
             "wrong-phase" => begin(d) == begin(&self.list[hang]),
             "mbarrier-split" => {
@@ -169,7 +175,7 @@ impl Findings {
                 let mut plain = self.list[hang].labels.iter().filter(|label| label.meaning == Meaning::Plain);
                 let astray = |label: &Label| matches!(label.meaning, Meaning::Astray | Meaning::PerhapsAstray);
                 let counts = d.labels.iter().any(|label| label.meaning == Meaning::CountsTooFew);
-                counts && !self.list[hang].labels.iter().any(astray)
+                counts && is_waited_for(d) && !self.list[hang].labels.iter().any(astray)
                     || begin(d).is_some_and(|arrival| plain.any(|label| line(&label.place) == arrival))
             }
             _ => false,
@@ -347,6 +353,14 @@ fn one_of_each_first(notes: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
     let ranked = notes.into_iter().map(|note| {
         let rank = seen.entry(note.code).or_default();
+/// Whether a text has this name as whole words: mbarrier `full` is not `full2`, nor `full at byte 8`.
+fn names(text: &str, name: &str) -> bool {
+    let goes_on =
+        |rest: &str| rest.starts_with(|c: char| c.is_alphanumeric() || c == '_') || rest.starts_with(" at byte ");
+    let begins = |at: usize| !text[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
+    !name.is_empty() && text.match_indices(name).any(|(at, _)| begins(at) && !goes_on(&text[at + name.len()..]))
+}
+
         *rank += 1;
         (*rank, note)
     });
