@@ -212,8 +212,13 @@ impl Findings {
             let first = d.labels.first().filter(|label| statements.are(&label.place, Does::Meets));
             d.code == "hang" && first.is_some_and(|label| label.meaning != Meaning::Mixes)
         });
-        let mixed = |d: &Diagnostic| d.labels.iter().any(|label| label.meaning == Meaning::Mixes);
-        let (Some(hang), Some(race)) = (hang, self.list.iter().position(mixed)) else { return };
+        let Some(hang) = hang else { return };
+        // At another barrier, those who hang do so for another reason.
+        let waits = &self.list[hang];
+        let id = waits.title.strip_prefix("CTA barrier ").and_then(|rest| rest.split(' ').next()).unwrap_or_default();
+        let at_it = |label: &Label| names(&label.text, &format!("barrier {id}")) || has_line(waits, label);
+        let mixed = |d: &Diagnostic| d.labels.iter().any(|label| label.meaning == Meaning::Mixes && at_it(label));
+        let Some(race) = self.list.iter().position(mixed) else { return };
         self.list[race].severity = Severity::Error;
         if let Some(label) = self.list[race].labels.iter_mut().find(|label| label.meaning == Meaning::Mixes) {
             label.text += "; in the end some wait at a CTA barrier for ever";
