@@ -227,13 +227,13 @@ impl Findings {
     }
 
     /// Mbarriers are made for too few arrivals by one number: all that arrives there completes phases too early.
-    fn join_counts(&mut self) {
+    fn join_counts(&mut self, statements: &Statements) {
         let made = |d: &Diagnostic| {
             let counts = |label: &&Label| label.meaning == Meaning::CountsTooFew;
             let second = d.labels.get(1).filter(|_| d.code == "mbarrier-split");
             let init = &d.labels.iter().find(counts).or(second)?.place;
-            let count = init.text.rsplit(',').next().map(str::trim).filter(|count| count.starts_with('%'));
-            Some(count.map_or_else(|| line(init), |register| (Some(register.to_string()), 0)))
+            // A register may hold another number for another mbarrier.
+            Some(statements.writer_of_count(init).ok_or_else(|| line(init)))
         };
         self.join_each(|known, new| {
             ["mbarrier-split", "phase-overtaken"].contains(&new.code)
@@ -325,7 +325,7 @@ impl Findings {
     pub fn finish(mut self, statements: &Statements) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
         self.join_initialisations();
         self.join_one_cause();
-        self.join_counts();
+        self.join_counts(statements);
         self.join_mixed(statements);
         self.join_waits();
         self.join_late_bytes();
