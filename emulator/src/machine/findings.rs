@@ -353,11 +353,6 @@ impl Findings {
     }
 }
 
-/// Notes in an order in which the first of each code come first: of a few that are shown, each is about something else.
-fn one_of_each_first(notes: Vec<Diagnostic>) -> Vec<Diagnostic> {
-    let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
-    let ranked = notes.into_iter().map(|note| {
-        let rank = seen.entry(note.code).or_default();
 /// Whether a text has this name as whole words: mbarrier `full` is not `full2`, nor `full at byte 8`.
 fn names(text: &str, name: &str) -> bool {
     let goes_on =
@@ -366,6 +361,11 @@ fn names(text: &str, name: &str) -> bool {
     !name.is_empty() && text.match_indices(name).any(|(at, _)| begins(at) && !goes_on(&text[at + name.len()..]))
 }
 
+/// Notes in an order in which the first of each code come first: of a few that are shown, each is about something else.
+fn one_of_each_first(notes: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
+    let ranked = notes.into_iter().map(|note| {
+        let rank = seen.entry(note.code).or_default();
         *rank += 1;
         (*rank, note)
     });
@@ -423,6 +423,71 @@ mod tests {
                 findings.list.iter().map(|d| (d.labels[0].place.line, d.severity)).collect();
             assert_eq!(left, [(10, Severity::Finding), (20, Severity::Error)]);
         }
+    }
+
+    /// Races at a barrier that mixes warps explain who waits there for ever, and not who waits at another one.
+    #[test]
+    fn a_mixed_barrier_explains_no_hang_at_another() {
+        let program = crate::load(
+            ".version 8.8\n.target sm_100a\n.address_size 64\n.entry kernel() {\nbarrier.sync 3, 64;\nbarrier.sync 1, 64;\nret;\n}\n",
+        )
+        .expect("it loads");
+        let kernel = &program.kernels[0];
+        for (id, left) in [(1, 2), (3, 1)] {
+            let place =
+                kernel.sites.iter().find(|place| place.text.contains(&format!("sync {id}"))).expect("it is there");
+            let mut race = finding("race-shared", 90);
+            let mixes = Label::new(
+                Place { line: 91, ..Place::default() },
+                "warps 0, 1 met at barrier 3, the last of them here",
+            );
+            race.labels.push(mixes.that_means(Meaning::Mixes));
+            let mut hang = finding("hang", 0);
+            hang.title = format!("CTA barrier {id} waits for 64 threads and gets 32");
+            hang.labels[0].place = place.clone();
+            let mut findings = Findings::default();
+            [race, hang].into_iter().for_each(|d| findings.add(d));
+            findings.join_mixed(&Statements::of(&kernel.code, &kernel.sites));
+            assert_eq!(findings.list.len(), left, "barrier {id}");
+        }
+    }
+
+    /// Of A and of B the same may be said.
+    #[test]
+    fn what_is_said_of_one_operand_is_not_told_of_the_other() {
+        let mut findings = Findings::default();
+        for (line, which) in [(10, "A"), (20, "A"), (30, "B")] {
+            let mut overlap = finding("operand-overlap", line);
+            overlap.title = format!("{which} is read twice");
+            overlap.labels[0].text = "multiplied here".into();
+            findings.add(overlap);
+        }
+        assert_eq!(findings.list.iter().map(|d| d.count).collect::<Vec<_>>(), [2, 1]);
+    }
+
+    /// Only what is behind a wait for an mbarrier that counts too few follows from that.
+    #[test]
+    fn a_count_explains_what_is_behind_its_wait() {
+        let program = crate::load(
+            ".version 8.8\n.target sm_100a\n.address_size 64\n.entry kernel() {\n.reg .b32 %r<4>;\n.reg .pred %p0;\n\
+             st.shared.b32 [%r3], %r2;\nWAIT:\nmbarrier.try_wait.parity.shared.b64 %p0, [%r0], 0;\n@!%p0 bra WAIT;\n\
+             st.shared.b32 [%r1], %r2;\nret;\n}\n",
+        )
+        .expect("it loads");
+        let kernel = &program.kernels[0];
+        let place = |text: &str| kernel.sites.iter().find(|place| place.text.contains(text)).expect("it is there");
+        let told = |store: &str| -> Vec<&'static str> {
+            let mut hang = finding("hang", 90);
+            hang.labels[0].meaning = Meaning::CountsTooFew;
+            hang.labels.push(Label::new(place("try_wait").clone(), ""));
+            let mut race = finding("race-shared", 0);
+            race.labels[0].place = place(store).clone();
+            let mut findings = Findings::default();
+            [race, hang].into_iter().for_each(|d| findings.add(d));
+            findings.finish(&Statements::of(&kernel.code, &kernel.sites)).0.iter().map(|d| d.code).collect()
+        };
+        assert_eq!(told("[%r1]"), ["hang"]);
+        assert_eq!(told("[%r3]"), ["hang", "race-shared"]);
     }
 
     /// An accumulator that is overwritten follows from a wait for another phase where who reads it says so behind the load; in front of it, that is a
