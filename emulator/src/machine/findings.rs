@@ -48,7 +48,10 @@ pub fn key(code: &'static str, severity: Severity, labels: &[Label]) -> Key {
 /// By its line, and by what is said of it where that makes a root cause, too.
 fn keys_of(d: &Diagnostic) -> impl Iterator<Item = Key> {
     let said = d.labels.first().filter(|_| BY_WHAT_IS_SAID.contains(&d.code));
-    let said = said.map(|label| (d.code, d.severity, (Some(label.text.clone()), 0)));
+    let shared = || d.labels.get(1).map(|label| line(&label.place));
+    // What is said of the statement alone is the same of A and of B.
+    let said =
+        said.map(|label| (d.code, d.severity, (Some(format!("{}\n{}\n{:?}", d.title, label.text, shared())), 0)));
     said.into_iter().chain([key(d.code, d.severity, &d.labels)])
 }
 
@@ -159,6 +162,12 @@ impl Findings {
         let begin = |d: &Diagnostic| d.labels.first().map(|label| line(&label.place));
         let hang = self.list.iter().position(|d| d.code == "hang");
         let Some(hang) = hang else { return };
+        // The mbarrier that a split arrival comes to is the one that is waited for.
+        let is_waited_for = |d: &Diagnostic| {
+            let name = d.title.split(" gets ").next().unwrap_or_default();
+            let made = |label: &Label| label.meaning == Meaning::CountsTooFew && has_line(&self.list[hang], label);
+            names(&self.list[hang].title, name) || d.labels.iter().any(made)
+        };
         let early = |d: &Diagnostic| match d.code {
             "wrong-phase" => begin(d) == begin(&self.list[hang]),
             "mbarrier-split" => {
@@ -166,7 +175,7 @@ impl Findings {
                 let mut plain = self.list[hang].labels.iter().filter(|label| label.meaning == Meaning::Plain);
                 let astray = |label: &Label| matches!(label.meaning, Meaning::Astray | Meaning::PerhapsAstray);
                 let counts = d.labels.iter().any(|label| label.meaning == Meaning::CountsTooFew);
-                counts && !self.list[hang].labels.iter().any(astray)
+                counts && is_waited_for(d) && !self.list[hang].labels.iter().any(astray)
                     || begin(d).is_some_and(|arrival| plain.any(|label| line(&label.place) == arrival))
             }
             _ => false,
@@ -203,8 +212,13 @@ impl Findings {
             let first = d.labels.first().filter(|label| statements.are(&label.place, Does::Meets));
             d.code == "hang" && first.is_some_and(|label| label.meaning != Meaning::Mixes)
         });
-        let mixed = |d: &Diagnostic| d.labels.iter().any(|label| label.meaning == Meaning::Mixes);
-        let (Some(hang), Some(race)) = (hang, self.list.iter().position(mixed)) else { return };
+        let Some(hang) = hang else { return };
+        // At another barrier, those who hang do so for another reason.
+        let waits = &self.list[hang];
+        let id = waits.title.strip_prefix("CTA barrier ").and_then(|rest| rest.split(' ').next()).unwrap_or_default();
+        let at_it = |label: &Label| names(&label.text, &format!("barrier {id}")) || has_line(waits, label);
+        let mixed = |d: &Diagnostic| d.labels.iter().any(|label| label.meaning == Meaning::Mixes && at_it(label));
+        let Some(race) = self.list.iter().position(mixed) else { return };
         self.list[race].severity = Severity::Error;
         if let Some(label) = self.list[race].labels.iter_mut().find(|label| label.meaning == Meaning::Mixes) {
             label.text += "; in the end some wait at a CTA barrier for ever";
@@ -213,13 +227,13 @@ impl Findings {
     }
 
     /// Mbarriers are made for too few arrivals by one number: all that arrives there completes phases too early.
-    fn join_counts(&mut self) {
+    fn join_counts(&mut self, statements: &Statements) {
         let made = |d: &Diagnostic| {
             let counts = |label: &&Label| label.meaning == Meaning::CountsTooFew;
             let second = d.labels.get(1).filter(|_| d.code == "mbarrier-split");
             let init = &d.labels.iter().find(counts).or(second)?.place;
-            let count = init.text.rsplit(',').next().map(str::trim).filter(|count| count.starts_with('%'));
-            Some(count.map_or_else(|| line(init), |register| (Some(register.to_string()), 0)))
+            // A register may hold another number for another mbarrier.
+            Some(statements.writer_of_count(init).ok_or_else(|| line(init)))
         };
         self.join_each(|known, new| {
             ["mbarrier-split", "phase-overtaken"].contains(&new.code)
@@ -311,7 +325,7 @@ impl Findings {
     pub fn finish(mut self, statements: &Statements) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
         self.join_initialisations();
         self.join_one_cause();
-        self.join_counts();
+        self.join_counts(statements);
         self.join_mixed(statements);
         self.join_waits();
         self.join_late_bytes();
@@ -337,6 +351,14 @@ impl Findings {
         let notes = one_of_each_first(notes).into_iter().chain(one_of_each_first(last));
         (first.into_iter().chain(late).collect(), notes.collect())
     }
+}
+
+/// Whether a text has this name as whole words: mbarrier `full` is not `full2`, nor `full at byte 8`.
+fn names(text: &str, name: &str) -> bool {
+    let goes_on =
+        |rest: &str| rest.starts_with(|c: char| c.is_alphanumeric() || c == '_') || rest.starts_with(" at byte ");
+    let begins = |at: usize| !text[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
+    !name.is_empty() && text.match_indices(name).any(|(at, _)| begins(at) && !goes_on(&text[at + name.len()..]))
 }
 
 /// Notes in an order in which the first of each code come first: of a few that are shown, each is about something else.
@@ -401,6 +423,71 @@ mod tests {
                 findings.list.iter().map(|d| (d.labels[0].place.line, d.severity)).collect();
             assert_eq!(left, [(10, Severity::Finding), (20, Severity::Error)]);
         }
+    }
+
+    /// Races at a barrier that mixes warps explain who waits there for ever, and not who waits at another one.
+    #[test]
+    fn a_mixed_barrier_explains_no_hang_at_another() {
+        let program = crate::load(
+            ".version 8.8\n.target sm_100a\n.address_size 64\n.entry kernel() {\nbarrier.sync 3, 64;\nbarrier.sync 1, 64;\nret;\n}\n",
+        )
+        .expect("it loads");
+        let kernel = &program.kernels[0];
+        for (id, left) in [(1, 2), (3, 1)] {
+            let place =
+                kernel.sites.iter().find(|place| place.text.contains(&format!("sync {id}"))).expect("it is there");
+            let mut race = finding("race-shared", 90);
+            let mixes = Label::new(
+                Place { line: 91, ..Place::default() },
+                "warps 0, 1 met at barrier 3, the last of them here",
+            );
+            race.labels.push(mixes.that_means(Meaning::Mixes));
+            let mut hang = finding("hang", 0);
+            hang.title = format!("CTA barrier {id} waits for 64 threads and gets 32");
+            hang.labels[0].place = place.clone();
+            let mut findings = Findings::default();
+            [race, hang].into_iter().for_each(|d| findings.add(d));
+            findings.join_mixed(&Statements::of(&kernel.code, &kernel.sites));
+            assert_eq!(findings.list.len(), left, "barrier {id}");
+        }
+    }
+
+    /// Of A and of B the same may be said.
+    #[test]
+    fn what_is_said_of_one_operand_is_not_told_of_the_other() {
+        let mut findings = Findings::default();
+        for (line, which) in [(10, "A"), (20, "A"), (30, "B")] {
+            let mut overlap = finding("operand-overlap", line);
+            overlap.title = format!("{which} is read twice");
+            overlap.labels[0].text = "multiplied here".into();
+            findings.add(overlap);
+        }
+        assert_eq!(findings.list.iter().map(|d| d.count).collect::<Vec<_>>(), [2, 1]);
+    }
+
+    /// Only what is behind a wait for an mbarrier that counts too few follows from that.
+    #[test]
+    fn a_count_explains_what_is_behind_its_wait() {
+        let program = crate::load(
+            ".version 8.8\n.target sm_100a\n.address_size 64\n.entry kernel() {\n.reg .b32 %r<4>;\n.reg .pred %p0;\n\
+             st.shared.b32 [%r3], %r2;\nWAIT:\nmbarrier.try_wait.parity.shared.b64 %p0, [%r0], 0;\n@!%p0 bra WAIT;\n\
+             st.shared.b32 [%r1], %r2;\nret;\n}\n",
+        )
+        .expect("it loads");
+        let kernel = &program.kernels[0];
+        let place = |text: &str| kernel.sites.iter().find(|place| place.text.contains(text)).expect("it is there");
+        let told = |store: &str| -> Vec<&'static str> {
+            let mut hang = finding("hang", 90);
+            hang.labels[0].meaning = Meaning::CountsTooFew;
+            hang.labels.push(Label::new(place("try_wait").clone(), ""));
+            let mut race = finding("race-shared", 0);
+            race.labels[0].place = place(store).clone();
+            let mut findings = Findings::default();
+            [race, hang].into_iter().for_each(|d| findings.add(d));
+            findings.finish(&Statements::of(&kernel.code, &kernel.sites)).0.iter().map(|d| d.code).collect()
+        };
+        assert_eq!(told("[%r1]"), ["hang"]);
+        assert_eq!(told("[%r3]"), ["hang", "race-shared"]);
     }
 
     /// An accumulator that is overwritten follows from a wait for another phase where who reads it says so behind the load; in front of it, that is a

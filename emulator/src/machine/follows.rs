@@ -196,7 +196,9 @@ pub const FOLLOWS: &[Follows] = &[
     // An mbarrier that counts too few arrivals lets all go on too early that wait for it.
     Follows(&["phase-overtaken"], &["race-shared"], is_of_a_count_that_is_told, Then::Dropped),
     Follows(BY_COUNT, &["phase-overtaken", "hang"], begins_with_a_count, Then::Dropped),
-    Follows(BY_COUNT, &["mbarrier-split"], anywhere, Then::Dropped),
+    Follows(BY_COUNT, &["phase-overtaken", "hang"], counts_too_few, Then::Behind),
+    // Who waits for such an mbarrier it does not say.
+    Follows(BY_COUNT, &["mbarrier-split"], anywhere, Then::Behind),
     // What an MMA takes for A in place of what was stored is not waited for.
     Follows(&["race-tensor"], &["type-mismatch"], is_of_the_same_mma, Then::Dropped),
     // A mask that leaves a CTA out has others get more than they announce.
@@ -415,9 +417,16 @@ fn names_such_a_wait(_: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool
 }
 
 /// The other begins with an mbarrier that counts too few arrivals, and the one does not say so itself.
-fn begins_with_a_count(one: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
+fn counts_too_few(one: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
     let counts = |label: &Label| label.meaning == Meaning::CountsTooFew;
     other.labels.first().is_some_and(counts) && !one.labels.iter().any(counts)
+}
+
+/// The same, and a wait for that mbarrier is a place of the one, or leads to one past no other wait.
+fn begins_with_a_count(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
+    let mut waits = other.labels.iter().filter(|label| statements.are(&label.place, Does::Waits));
+    let behind = |wait: &Label| one.labels.iter().any(|label| statements.lead(&wait.place, &label.place));
+    counts_too_few(one, other, statements) && waits.any(|wait| has_line(one, wait) || behind(wait))
 }
 
 /// The one begins with an mbarrier that counts too few arrivals, as the other says of it, too.

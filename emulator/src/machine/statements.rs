@@ -2,7 +2,8 @@
 
 use crate::diagnostic::Place;
 use crate::program::facts::{Way, ways_lead};
-use crate::program::op::{Inst, Op};
+use crate::program::op::{Inst, Op, Reg};
+use crate::program::writers::Writers;
 use rustc_hash::FxHashMap;
 use std::cell::OnceCell;
 
@@ -65,6 +66,16 @@ impl<'a> Statements<'a> {
         };
         let mut begins = (0..self.code.len()).filter(|&at| is(&self.code[at], from));
         begins.any(|at| ways_lead(self.code, at, way))
+    }
+
+    /// The statement that has written the count of an mbarrier which is initialised here.
+    pub fn writer_of_count(&self, init: &Place) -> Option<usize> {
+        let is_it = |inst: &Inst| self.at(inst) == Some((init.line, init.column));
+        let (at, count) = self.code.iter().enumerate().find_map(|(at, inst)| match inst.op {
+            Op::BarrierInit { count, .. } if is_it(inst) => Some((at, count)),
+            _ => None,
+        })?;
+        Writers::new(self.code).last(at, Reg::B32(count))
     }
 
     fn at(&self, inst: &Inst) -> Option<(u32, u32)> {

@@ -147,3 +147,34 @@ fn who_asks_once_waits_for_nobody() {
     let waits = run(Base::Small(2, 32, ASKS_ONCE), &edits, many, 4_000_000);
     assert!(codes(&waits).iter().any(|code| ["can-hang", "hang"].contains(code)), "{}", told(&waits.findings));
 }
+
+/// A warp arrives with 32 threads at an mbarrier that counts 16, for which nobody waits.
+const COUNTS_TOO_FEW: &str = "\
+mov.u32 %r9, 16;
+@!%p0 bra MADE;
+mbarrier.init.shared::cta.b64 [bar_a], %r9;
+NEXT
+MADE:
+bar.sync 0;
+setp.eq.u32 %p1, %r1, 0;
+@%p1 mbarrier.arrive.shared::cta.b64 _, [bar_a];
+BEHIND";
+
+/// What has nothing to do with an mbarrier that counts too few is told beside it.
+#[test]
+fn an_mbarrier_that_counts_too_few_hides_nothing_else() {
+    let found = |next: &str, behind: &str| -> Vec<&str> {
+        let edits = [("NEXT", next), ("BEHIND", behind)];
+        let report = run(Base::Small(1, 64, COUNTS_TOO_FEW), &edits, |_| {}, 400_000);
+        report.findings.iter().map(|found| found.code).collect()
+    };
+    assert_eq!(found("", "st.shared.u32 [tile], %r0;"), ["mbarrier-split", "race-shared"]);
+    let waits = "WAIT:\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [bar_b], 0;\n@!%p2 bra WAIT;";
+    let mut told = found("mbarrier.init.shared::cta.b64 [bar_b], 1;", waits);
+    told.sort_unstable();
+    assert_eq!(told, ["hang", "mbarrier-split"]);
+    // The register of the count holds another number for another mbarrier.
+    let also = "mov.u32 %r9, 8;\nmbarrier.init.shared::cta.b64 [bar_b], %r9;";
+    let arrives = "@!%p1 mbarrier.arrive.shared::cta.b64 _, [bar_b];";
+    assert_eq!(found(also, arrives), ["mbarrier-split", "mbarrier-split"]);
+}
