@@ -1,6 +1,6 @@
 // family: PTX
 // expect: correct
-// says: instruction-budget
+// says: hang
 // slow
 
 use ptx::prelude::*;
