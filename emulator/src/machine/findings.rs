@@ -166,7 +166,8 @@ impl Findings {
         let is_waited_for = |d: &Diagnostic| {
             let name = d.title.split(" gets ").next().unwrap_or_default();
             let made = |label: &Label| label.meaning == Meaning::CountsTooFew && has_line(&self.list[hang], label);
-            names(&self.list[hang].title, name) || d.labels.iter().any(made)
+            let waits = |label: &Label| names(&label.text, &format!("waits for {name}"));
+            names(&self.list[hang].title, name) || self.list[hang].labels.iter().any(waits) || d.labels.iter().any(made)
         };
         let early = |d: &Diagnostic| match d.code {
             "wrong-phase" => begin(d) == begin(&self.list[hang]),
@@ -175,8 +176,11 @@ impl Findings {
                 let mut plain = self.list[hang].labels.iter().filter(|label| label.meaning == Meaning::Plain);
                 let astray = |label: &Label| matches!(label.meaning, Meaning::Astray | Meaning::PerhapsAstray);
                 let counts = d.labels.iter().any(|label| label.meaning == Meaning::CountsTooFew);
-                counts && is_waited_for(d) && !self.list[hang].labels.iter().any(astray)
-                    || begin(d).is_some_and(|arrival| plain.any(|label| line(&label.place) == arrival))
+                let mut named = || begin(d).is_some_and(|arrival| plain.any(|label| line(&label.place) == arrival));
+                match counts {
+                    true => is_waited_for(d) && (!self.list[hang].labels.iter().any(astray) || named()),
+                    false => named(),
+                }
             }
             _ => false,
         };
