@@ -311,20 +311,20 @@ impl Cluster<'_> {
     fn check_turned(&mut self, accumulator: (usize, u32), adds: bool, operands: [(&Laid, Slice); 2]) {
         let [(a, of_a), (b, of_b)] = operands;
         for (n, laid, of, other) in [(0, a, of_a, of_b), (1, b, of_b, of_a)] {
-            // Once it may be so by chance.
-            let before = self.depths.turned[n].filter(|before| before.0 == accumulator && adds);
-            if !adds && self.depths.turned[n].is_some_and(|before| before.0 == accumulator) {
-                self.depths.turned[n] = None;
+            let before = &mut self.depths.turned[n];
+            if !adds {
+                *before = before.filter(|(sum, _)| *sum != accumulator);
             }
             if !of.is_turned(&other) {
                 continue;
             }
-            match before {
-                Some((_, first)) if first != other.first => {
+            // Once it may be so by chance.
+            match *before {
+                Some((sum, first)) if sum == accumulator && first != other.first => {
                     let diagnostic = self.stored_turned(accumulator.0, laid, of.load);
                     self.findings.add(diagnostic);
                 }
-                _ => self.depths.turned[n] = Some((accumulator, other.first)),
+                _ => *before = Some((accumulator, other.first)),
             }
         }
     }

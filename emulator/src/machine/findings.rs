@@ -76,11 +76,15 @@ impl Findings {
 
     /// Adds a diagnostic, or counts it with one that says the same of another statement, and names the same others.
     pub fn add_alike(&mut self, diagnostic: Diagnostic) {
-        let what = |d: &'_ Diagnostic| (d.code, d.severity, d.title.clone());
-        let rest = |d: &'_ Diagnostic| d.labels.iter().skip(1).map(|label| line(&label.place)).collect::<Vec<Line>>();
-        let (wanted, others) = (what(&diagnostic), rest(&diagnostic));
-        let alike = |known: &&mut Diagnostic| what(known) == wanted && rest(known).starts_with(&others);
-        match self.list.iter_mut().find(alike) {
+        let rest = |d: &Diagnostic| d.labels.iter().skip(1).map(|label| line(&label.place)).collect::<Vec<Line>>();
+        let what = |d: &Diagnostic| (d.code, d.severity);
+        let alike = |known: &Diagnostic| {
+            what(known) == what(&diagnostic)
+                && known.title == diagnostic.title
+                && rest(known).starts_with(&rest(&diagnostic))
+        };
+        let known = self.list.iter().position(alike);
+        match known.and_then(|n| self.list.get_mut(n)) {
             Some(known) => {
                 known.count += diagnostic.count;
                 join_labels(&mut known.labels, diagnostic.labels.into_iter().take(1).collect());
