@@ -6,7 +6,7 @@ use super::formats::Format;
 use super::instruction_descriptor::{Accumulator, InstructionDescriptor};
 use super::operand::bytes;
 use super::prefetches::Prefetches;
-use super::product::{Factors, Line, Steps, fast};
+use super::product::{Factors, Line, Pairs, Ready, fast};
 use super::scale_factors::ScaleFactors;
 use super::simd::{Lanes, WIDTH, Work};
 use super::strip::Strip;
@@ -49,9 +49,10 @@ impl Work for Product<'_> {
         let Product { descriptor: i, accumulate, scale, strips, factors, cells, mut prefetches, .. } = self;
         let steps = steps(i.kind);
         let step = MmaStep { d_f32: i.d == Accumulator::F32, accumulate, scale, ..MmaStep::default() };
+        let b = Pairs { all: &factors.b, which: 0..steps, steps };
         let mut pair = 0;
         for strip in strips {
-            fast::<L, R, S, C>(&step, &Steps { factors, which: 0..steps, steps }, strip, pair, cells, &mut prefetches);
+            fast::<L, R, S, C>(&step, Ready(&factors.a, steps), (&b, pair), strip, cells, &mut prefetches);
             pair += strip.pairs();
         }
     }

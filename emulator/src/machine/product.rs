@@ -2,7 +2,7 @@
 
 use super::exact;
 use super::prefetches::Prefetches;
-use super::simd::{Lanes, PAIR, Tiles, WIDTH, Work, prefetch};
+use super::simd::{Lanes, PAIR, Tiles, WIDTH, Work, prefetch_lines};
 use super::strip::{Part, Row, Strip};
 use super::tiles;
 use crate::numerics::{MmaStep, Numerics};
@@ -21,7 +21,9 @@ pub struct Line<T>(pub T);
 /// Operands in the form that the loops read. Kept from one product to the next, for its memory.
 #[derive(Debug, Default)]
 pub struct Factors {
-    /// Values, signs as negated: of A all steps of a panel one after the other, then those of the next.
+    /// Values, signs as negated: all steps of the panel of A that [`Numerics::Fast`] is at.
+    panel: Vec<Panel<f32>>,
+    /// For [`Numerics::Exact`], all steps of a panel one after the other, then those of the next.
     pub a: Vec<Panel<f32>>,
     /// The same of B: the pairs of all strips.
     pub b: Vec<Pair<f32>>,
@@ -58,7 +60,9 @@ impl Work for Product<'_> {
         if let Some(tiles) = self.tiles.take() {
             return tiles::run::<L, R, S, C>(self, tiles);
         }
-        self.prepare_a::<L>();
+        if self.numerics == Numerics::Exact {
+            self.prepare_a::<L>();
+        }
         if !self.same_b {
             self.prepare_b::<L>();
         }
@@ -70,15 +74,7 @@ impl Work for Product<'_> {
                     // An FP16 accumulator is rounded after each MMA.
                     let together = if self.step.d_f32 { steps.max(1) } else { 1 };
                     for first in (0..steps).step_by(together) {
-                        let some = Steps { factors: self.factors, which: first..first + together, steps };
-                        fast::<L, R, S, C>(
-                            &nth(&self.step, first),
-                            &some,
-                            strip,
-                            pair,
-                            self.cells,
-                            &mut self.prefetches,
-                        );
+                        self.fast::<L, R, S, C>(first..first + together, strip, pair);
                     }
                 }
                 Numerics::Exact => {
@@ -106,6 +102,21 @@ pub fn nth(step: &MmaStep, n: usize) -> MmaStep {
 }
 
 impl Product<'_> {
+    /// FP32 sums of some steps, of a strip whose pairs begin at `pair`.
+    #[inline(always)]
+    pub fn fast<L: Lanes, const R: usize, const S: usize, const C: usize>(
+        &mut self,
+        which: Range<usize>,
+        strip: &Strip,
+        pair: usize,
+    ) {
+        let step = &nth(&self.step, which.start);
+        let Factors { panel, b, .. } = &mut *self.factors;
+        let b = Pairs { all: b, which: which.clone(), steps: self.b.len() };
+        let a = Filled { step, rows: &self.a[which], panel };
+        fast::<L, R, S, C>(step, a, (&b, pair), strip, self.cells, &mut self.prefetches);
+    }
+
     #[inline(always)]
     pub fn prepare_a<L: Lanes>(&mut self) {
         let Factors { a, a_exponents, .. } = &mut *self.factors;
@@ -205,58 +216,91 @@ fn exponents(bits: &[u16; 16], bf: bool) -> [i16; 16] {
     exponents
 }
 
-/// Some steps of so many, as the loops over FP32 read them.
-pub struct Steps<'a> {
-    pub factors: &'a Factors,
+/// Some steps of A, as the loops over FP32 read them.
+pub trait Panels {
+    /// Those of a panel, one after the other.
+    fn panel<L: Lanes>(&mut self, panel: usize) -> &[Panel<f32>];
+}
+
+/// All panels, all steps of one after the other: so many.
+pub struct Ready<'a>(pub &'a [Panel<f32>], pub usize);
+
+impl Panels for Ready<'_> {
+    #[inline(always)]
+    fn panel<L: Lanes>(&mut self, panel: usize) -> &[Panel<f32>] {
+        &self.0[panel * self.1..][..self.1]
+    }
+}
+
+/// Rows of 16-bit elements, of which a panel is put into FP32 when it is wanted.
+struct Filled<'a> {
+    step: &'a MmaStep,
+    rows: &'a [&'a [[u16; 16]]],
+    panel: &'a mut Vec<Panel<f32>>,
+}
+
+impl Panels for Filled<'_> {
+    #[inline(always)]
+    fn panel<L: Lanes>(&mut self, panel: usize) -> &[Panel<f32>] {
+        self.panel.resize(self.rows.len(), [Line([0.0; WIDTH]); 16]);
+        for (rows, to) in self.rows.iter().zip(&mut *self.panel) {
+            let rows = &rows[panel * WIDTH..];
+            fill_panel::<L>(self.step, &rows[..rows.len().min(WIDTH)], to);
+        }
+        self.panel
+    }
+}
+
+/// Some steps of B, as the loops over FP32 read them.
+pub struct Pairs<'a> {
+    pub all: &'a [Pair<f32>],
     pub which: Range<usize>,
+    /// Out of so many.
     pub steps: usize,
 }
 
-impl Steps<'_> {
-    /// Of a panel of A, one step after the other.
+impl Pairs<'_> {
+    /// Those of a pair, one after the other.
     #[inline(always)]
-    fn a(&self, panel: usize) -> &[Panel<f32>] {
-        &self.factors.a[panel * self.steps..][self.which.clone()]
-    }
-
-    /// The same of a pair of B.
-    #[inline(always)]
-    fn b(&self, pair: usize) -> &[Pair<f32>] {
-        &self.factors.b[pair * self.steps..][self.which.clone()]
+    fn of(&self, pair: usize) -> &[Pair<f32>] {
+        &self.all[pair * self.steps..][self.which.clone()]
     }
 }
 
-/// FP32 sums of some steps, of a strip whose pairs begin at `pair`.
+/// FP32 sums of some steps, of a strip and the pairs of B that begin with its columns: one panel of A after the other, which stays in the first-level
+/// cache while B comes from the second.
 #[inline(always)]
 pub fn fast<L: Lanes, const R: usize, const S: usize, const C: usize>(
     step: &MmaStep,
-    steps: &Steps,
+    mut a: impl Panels,
+    (b, pair): (&Pairs, usize),
     strip: &Strip,
-    pair: usize,
     cells: &mut [u32],
     prefetches: &mut Prefetches,
 ) {
     const { assert!(R <= WIDTH && (S == R || S == WIDTH % R), "a panel of A is parts of R rows, and one of S") };
     const { assert!(C == 1 || C == 2, "a block lies in one pair of B") };
     let columns = strip.columns.len();
-    let parts = strip.parts::<R, S>();
-    for at in (0..columns).step_by(C * WIDTH) {
-        let b = (pair + at / PAIR, at % PAIR / WIDTH);
-        let width = (columns - at).min(C * WIDTH);
-        for (n, part) in parts.iter().enumerate() {
-            // D comes from far away, unless it is asked for before the block that needs it; the last block asks for the next columns'.
-            let (next, at_next) = parts.get(n + 1).map_or((&parts[0], at + C * WIDTH), |next| (next, at));
-            if step.accumulate && at_next + C * WIDTH <= columns {
-                next.rows().iter().for_each(|(_, cell)| prefetch(&cells[cell + at_next..cell + at_next + C * WIDTH]));
-            }
-            prefetches.next();
-            match *part {
-                Part::Long(rows) if width <= WIDTH => block::<L, R, 1>(step, steps, rows, b, at, width, cells),
-                Part::Long(rows) => block::<L, R, C>(step, steps, rows, b, at, width, cells),
-                Part::Short(rows) if width <= WIDTH => block::<L, S, 1>(step, steps, rows, b, at, width, cells),
-                Part::Short(rows) => block::<L, S, C>(step, steps, rows, b, at, width, cells),
-                Part::One(row) if width <= WIDTH => block::<L, 1, 1>(step, steps, row, b, at, width, cells),
-                Part::One(row) => block::<L, 1, C>(step, steps, row, b, at, width, cells),
+    for parts in strip.parts::<R, S>().chunk_by(|a, b| a.panel() == b.panel()) {
+        let a = a.panel::<L>(parts[0].panel());
+        for at in (0..columns).step_by(C * WIDTH) {
+            let factors = &(a, b.of(pair + at / PAIR), at % PAIR / WIDTH);
+            let width = (columns - at).min(C * WIDTH);
+            for (n, part) in parts.iter().enumerate() {
+                // D comes from far away, unless it is asked for before the block that needs it; the last block asks for the next columns'.
+                let (next, at_next) = parts.get(n + 1).map_or((&parts[0], at + C * WIDTH), |next| (next, at));
+                if step.accumulate && at_next + C * WIDTH <= columns {
+                    next.rows().iter().for_each(|(_, cell)| prefetch_lines::<C>(cells, cell + at_next));
+                }
+                prefetches.next();
+                match *part {
+                    Part::Long(rows) if width <= WIDTH => block::<L, R, 1>(step, factors, rows, at, width, cells),
+                    Part::Long(rows) => block::<L, R, C>(step, factors, rows, at, width, cells),
+                    Part::Short(rows) if width <= WIDTH => block::<L, S, 1>(step, factors, rows, at, width, cells),
+                    Part::Short(rows) => block::<L, S, C>(step, factors, rows, at, width, cells),
+                    Part::One(row) if width <= WIDTH => block::<L, 1, 1>(step, factors, row, at, width, cells),
+                    Part::One(row) => block::<L, 1, C>(step, factors, row, at, width, cells),
+                }
             }
         }
     }
@@ -300,8 +344,7 @@ pub fn d_bits<L: Lanes>(step: &MmaStep, sums: L::Ints) -> L::Ints {
     if !step.d_f32 {
         return f16_bits::<L>(sums);
     }
-    let magnitude = L::and(sums, L::splat(0x7fff_ffff));
-    L::if_greater(magnitude, L::splat(0x7f80_0000), L::splat(0x7fff_ffff), sums)
+    canonical::<L>(sums)
 }
 
 /// The FP16 numbers nearest to FP32 ones; a NaN is the canonical one.
@@ -311,23 +354,22 @@ pub fn f16_bits<L: Lanes>(bits: L::Ints) -> L::Ints {
     L::if_greater(magnitude, L::splat(0x7f80_0000), L::splat(0x7fff), round_f16::<L>(L::floats(bits)))
 }
 
-/// A pair of B, and which half of it a block begins with.
-type Columns = (usize, usize);
+/// Steps of a panel of A and of a pair of B, and which half of that a block begins with.
+type Blocked<'a> = (&'a [Panel<f32>], &'a [Pair<f32>], usize);
 
 /// R × C vectors of D, of rows that lie side by side in a panel of A.
 #[inline(always)]
 fn block<L: Lanes, const R: usize, const C: usize>(
     step: &MmaStep,
-    steps: &Steps,
+    factors: &Blocked,
     rows: &[Row; R],
-    b: Columns,
     at: usize,
     columns: usize,
     cells: &mut [u32],
 ) {
     if columns == C * WIDTH && step.d_f32 && step.scale == 0 {
         let first = std::array::from_fn(|i| rows[i].1 + at);
-        return sums::<L, R, C>(steps, rows[0].0, b, step.accumulate, &first, cells);
+        return sums::<L, R, C>(factors, rows[0].0, step.accumulate, &first, cells);
     }
     // What needs care is put into FP32 first.
     let mut scratch = [[[0u32; WIDTH]; C]; R];
@@ -341,7 +383,7 @@ fn block<L: Lanes, const R: usize, const C: usize>(
         }
     }
     let first = std::array::from_fn(|i| i * C * WIDTH);
-    sums::<L, R, C>(steps, rows[0].0, b, step.accumulate, &first, scratch.as_flattened_mut().as_flattened_mut());
+    sums::<L, R, C>(factors, rows[0].0, step.accumulate, &first, scratch.as_flattened_mut().as_flattened_mut());
     for i in 0..R {
         let cells = &mut cells[rows[i].1 + at..rows[i].1 + at + columns];
         for c in 0..C {
@@ -356,9 +398,8 @@ fn block<L: Lanes, const R: usize, const C: usize>(
 /// The loops over vectors are so short that the compiler unrolls them; `held` is then in registers.
 #[inline(always)]
 fn sums<L: Lanes, const R: usize, const C: usize>(
-    steps: &Steps,
+    &(a, b, half): &Blocked,
     row: usize,
-    (pair, half): Columns,
     accumulate: bool,
     first: &[usize; R],
     cells: &mut [u32],
@@ -374,7 +415,7 @@ fn sums<L: Lanes, const R: usize, const C: usize>(
     }
     // Remainders, so that the loop needs no checks.
     let (place, half) = (row % WIDTH, half % 2);
-    for (a, b) in steps.a(row / WIDTH).iter().zip(steps.b(pair)) {
+    for (a, b) in a.iter().zip(b) {
         let a: &[Line<[f32; WIDTH]>; R] = rows_of(a, place);
         for (k, b) in b.iter().enumerate() {
             let mut vectors = [L::splat_float(0.0); C];
@@ -389,14 +430,29 @@ fn sums<L: Lanes, const R: usize, const C: usize>(
             }
         }
     }
+    // Times zero, a NaN or an infinity among them makes the sum a NaN: one question for all.
+    let zero = L::splat_float(0.0);
+    let mut odd = [zero; C];
+    for i in 0..R {
+        for c in 0..C {
+            odd[c] = L::mul_add(held[i][c], zero, odd[c]);
+        }
+    }
+    let plain = odd.iter().fold(0, |all, &sum| all | L::special(sum)) == 0;
     for i in 0..R {
         let d = cells[first[i]..first[i] + C * WIDTH].as_chunks_mut().0;
         for c in 0..C {
             let bits = L::bits(held[i][c]);
-            let magnitude = L::and(bits, L::splat(0x7fff_ffff));
-            d[c] = L::store(L::if_greater(magnitude, L::splat(0x7f80_0000), L::splat(0x7fff_ffff), bits));
+            d[c] = L::store(if plain { bits } else { canonical::<L>(bits) });
         }
     }
+}
+
+/// FP32 sums, a NaN as the tensor core writes it.
+#[inline(always)]
+fn canonical<L: Lanes>(sums: L::Ints) -> L::Ints {
+    let magnitude = L::and(sums, L::splat(0x7fff_ffff));
+    L::if_greater(magnitude, L::splat(0x7f80_0000), L::splat(0x7fff_ffff), sums)
 }
 
 /// R rows of a panel of A.

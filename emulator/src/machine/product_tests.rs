@@ -44,7 +44,7 @@ fn fast_sums_are_those_of_the_plain_loops() {
             b_bf16,
             d_f32,
             accumulate,
-            scale: case as u32 % 4,
+            scale: case as u32 / 8 % 4,
             negate_a: case % 2 == 1,
             ..MmaStep::default()
         };

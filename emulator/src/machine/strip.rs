@@ -74,6 +74,12 @@ pub enum Part<'a, const R: usize, const S: usize> {
 }
 
 impl<const R: usize, const S: usize> Part<'_, R, S> {
+    /// The panel of A that they lie in.
+    #[inline(always)]
+    pub fn panel(&self) -> usize {
+        self.rows()[0].0 / WIDTH
+    }
+
     #[inline(always)]
     pub fn rows(&self) -> &[Row] {
         match *self {

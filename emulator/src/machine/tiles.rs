@@ -9,7 +9,7 @@
 //! at least 2^-101; with a larger D, it is a multiple of 2^-124. So only a D that is subnormal before needs care.
 
 use super::prefetches::Prefetches;
-use super::product::{self, Line, Product, d_bits, d_values, fast, nth, read_cells, turned, values, write_cells};
+use super::product::{Line, Product, d_bits, d_values, nth, read_cells, turned, values, write_cells};
 use super::simd::{Lanes, Tiles, WIDTH, flat_mut};
 use super::strip::Strip;
 use crate::numerics::{MmaStep, Numerics};
@@ -119,7 +119,6 @@ pub fn run<L: Lanes, const R: usize, const S: usize, const C: usize>(mut product
     let fits: Vec<bool> = fits.iter().zip(&product.factors.tiles.b_fits).map(|(&a, &b)| a && b).collect();
     let all = fits.iter().all(|&fits| fits);
     if !all {
-        product.prepare_a::<L>();
         product.prepare_b::<L>();
     }
     let together = if all { steps } else { 1 };
@@ -133,8 +132,7 @@ pub fn run<L: Lanes, const R: usize, const S: usize, const C: usize>(mut product
                 let some = Steps { step: &step, factors, which, of: steps, columns, panel };
                 some.add::<L>(&mut tiles, strip, product.cells, &mut product.prefetches);
             } else {
-                let some = product::Steps { factors: product.factors, which, steps };
-                fast::<L, R, S, C>(&step, &some, strip, panel / 2, product.cells, &mut product.prefetches);
+                product.fast::<L, R, S, C>(which, strip, panel / 2);
             }
         }
         panel += strip.panels();

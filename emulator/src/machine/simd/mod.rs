@@ -140,6 +140,15 @@ pub fn prefetch<T>(values: &[T]) {
     let _ = values;
 }
 
+/// Asks for the cache line of a cell, and for those behind it: N in all, which is one too few where the first doesn't lie at the beginning of its line.
+#[inline(always)]
+pub fn prefetch_lines<const N: usize>(cells: &[u32], first: usize) {
+    #[cfg(target_arch = "x86_64")]
+    (0..N).for_each(|n| x86::prefetch(cells.as_ptr().wrapping_add(first + n * WIDTH)));
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (cells, first);
+}
+
 /// Does it with the widest vectors that this CPU has.
 pub fn run(work: impl Work) {
     #[cfg(target_arch = "x86_64")]
