@@ -433,9 +433,9 @@ fn sums<L: Lanes, const R: usize, const C: usize>(
     // Times zero, a NaN or an infinity among them makes the sum a NaN: one question for all.
     let zero = L::splat_float(0.0);
     let mut odd = [zero; C];
-    for i in 0..R {
+    for row in &held {
         for c in 0..C {
-            odd[c] = L::mul_add(held[i][c], zero, odd[c]);
+            odd[c] = L::mul_add(row[c], zero, odd[c]);
         }
     }
     let plain = odd.iter().fold(0, |all, &sum| all | L::special(sum)) == 0;
