@@ -28,6 +28,8 @@ FORMATS = dict(fp16="f16", bf16="bf16", fp32="f32", fp8e4nv="e4m3", fp8e5="e5m2"
 # What Triton's metadata calls a type of elements, and what the driver's enumeration does.
 CU_TYPES = {0: "UINT8", 1: "UINT16", 2: "UINT32", 3: "INT32", 6: "FLOAT16", 7: "FLOAT32", 10: "BFLOAT16", 13: "16U4_ALIGN8B", 14: "16U4_ALIGN16B"}
 SWIZZLES = ["none", "32B", "64B", "128B"]
+# What a kernel computes whose spec says nothing else.
+GEMM = "D = A * B^T, A (M,K) row-major, B (N,K) row-major, D (M,N) row-major, accumulation in f32"
 
 
 def specs():
@@ -127,7 +129,7 @@ def compile_one(name, kernel, spec):
     scale_block = dict(scale_block=spec["scale_block"]) if "scale_block" in spec else {}
     launch = dict(
         name=name, summary=spec["summary"], compiler=f"Triton {triton.__version__} ({'Gluon' if kernel.is_gluon() else 'Triton'})",
-        target=next(line.split()[1] for line in text.splitlines() if line.startswith(".target")), computes=spec["computes"],
+        target=next(line.split()[1] for line in text.splitlines() if line.startswith(".target")), computes=spec.get("computes", GEMM),
         **{key: spec[key] for key in ("M", "N", "K")}, **scale_block, entry=metadata.name, grid=grid, cluster=[ctas, 1, 1],
         block=[32 * metadata.num_warps, 1, 1], dynamic_shared_bytes=metadata.shared, params=params, tensor_maps=maps, buffers=buffers,
         compile_options=options)
