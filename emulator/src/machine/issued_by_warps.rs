@@ -70,26 +70,37 @@ impl Cluster<'_> {
     pub fn explain_turns(&self, race: &Race, name: &Name) -> Option<Draft> {
         let (first, second) = (race.conflict.first, race.second);
         let mma = |stamp| match self.kind(stamp)? {
-            ActorKind::Mmas { warp, .. } if !self.is_tensor_copy(stamp.site) => Some(self.warp_name(warp as usize)),
+            ActorKind::Mmas { warp, .. } if !self.is_tensor_copy(stamp.site) => Some(warp as usize),
             _ => None,
         };
-        let (before, now) = (mma(first)?, mma(second)?);
-        let in_turns = if first.site == second.site { " in turns" } else { "" };
-        (before != now).then(|| {
-            Draft::of(race, Some(name))(
-                "race-tensor",
-                format!("{before} and {now} issue MMAs for {{}}{in_turns}, and nothing orders those of the one behind those of the other"),
-                vec![
-                    self.label(second.site, format!("issued by {now}, which has not waited for {before}'s")),
-                    self.label(first.site, format!("issued by {before} before")),
-                ],
-                "MMAs of one accumulator, shape and kind run in the order in which one thread issues them (PTX ISA 9.7.16.6.2); those of two threads \
-                 do where the second has heard of the first's (9.7.16.6.4.3).",
-                format!(
-                    "Let one thread issue all MMAs of an accumulator; or let each warp commit its MMAs, or arrive behind them \
-                     (tcgen05.fence::before_thread_sync, mbarrier.arrive), and the other wait for that before it issues its own."
+        let warps = [mma(first)?, mma(second)?];
+        if warps[0] == warps[1] {
+            return None;
+        }
+        let [before, now] = warps.map(|w| self.warp_name(w));
+        // Who begins one has a product of its own.
+        let begins = |w: usize| self.issued.of_warp(w).any(|mma| !mma.adds);
+        let own = warps.into_iter().all(begins);
+        let in_turns = if first.site == second.site && !own { " in turns" } else { "" };
+        let one = "let one thread issue all MMAs of an accumulator; or let each warp commit its MMAs, or arrive behind them \
+                   (tcgen05.fence::before_thread_sync, mbarrier.arrive), and the other wait for that before it issues its own.";
+        Some(Draft::of(race, Some(name))(
+            "race-tensor",
+            format!(
+                "{before} and {now} issue MMAs for {{}}{in_turns}, and nothing orders those of the one behind those of the other"
+            ),
+            vec![
+                self.label(second.site, format!("issued by {now}, which has not waited for {before}")),
+                self.label(first.site, format!("issued by {before} before")),
+            ],
+            "MMAs of one accumulator, shape and kind run in the order in which one thread issues them (PTX ISA 9.7.16.6.2); those of two threads \
+             do where the second has heard of the first's (9.7.16.6.4.3).",
+            match own {
+                true => format!(
+                    "Both begin a product: if each is to have an accumulator of its own, give it columns of its own; otherwise {one}"
                 ),
-            )
-        })
+                false => format!("L{}", &one[1..]),
+            },
+        ))
     }
 }

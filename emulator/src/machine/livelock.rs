@@ -11,7 +11,7 @@ use super::forecast::{Forecast, Left};
 use super::registers::Registers;
 use super::warp::{State, Warp};
 use crate::program::Kernel;
-use crate::program::leaving::Leaving;
+use crate::program::leaving::{Begins, Leaving};
 use crate::program::op::{L32, L64, Op, Reg};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -48,14 +48,20 @@ impl Activity {
     }
 }
 
-/// What decides how the loops of a kernel go on, by their branches back, as far as anybody has asked.
+/// What decides how the loops of a kernel go on, by each of their branches back, as far as anybody has asked. It is the same for all of a loop.
 #[derive(Debug, Default)]
 pub struct Leavings(Mutex<FxHashMap<u32, Option<Arc<Leaving>>>>);
 
 impl Leavings {
     fn of(&self, kernel: &Kernel, branch: u32) -> Option<Arc<Leaving>> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.entry(branch).or_insert_with(|| Leaving::of(kernel, branch).map(Arc::new)).clone()
+        if let Some(leaving) = known.get(&branch) {
+            return leaving.clone();
+        }
+        let leaving = Leaving::of(kernel, branch).map(Arc::new);
+        known.extend(leaving.iter().flat_map(|all| all.back().map(|branch| (branch, Some(all.clone())))));
+        known.insert(branch, leaving.clone());
+        leaving
     }
 }
 
@@ -113,9 +119,10 @@ impl Rounds {
         self.leaves
     }
 
-    /// What decides how it goes on.
-    pub fn leaving(&self) -> Option<&Leaving> {
-        self.leaving.as_deref()
+    /// What decides how it goes on, and of that the registers where its round begins.
+    pub fn leaving(&self) -> Option<(&Leaving, &Begins)> {
+        let leaving = self.leaving.as_deref()?;
+        Some((leaving, leaving.begins(self.seen.as_ref()?.pc)?))
     }
 
     /// The warp looks at global memory.
@@ -155,9 +162,10 @@ struct Seen {
 
 impl Seen {
     fn is_like(&self, pc: u32, mask: u32, registers: &Registers, leaving: &Leaving) -> bool {
-        let b32 = || leaving.b32.iter().map(|&n| &registers.b32[usize::from(n)]);
-        let b64 = || leaving.b64.iter().map(|&n| &registers.b64[usize::from(n)]);
-        let pred = || leaving.pred.iter().map(|&n| registers.pred[usize::from(n)]);
+        let Some(begins) = leaving.begins(self.pc) else { return false };
+        let b32 = || begins.b32.iter().map(|&n| &registers.b32[usize::from(n)]);
+        let b64 = || begins.b64.iter().map(|&n| &registers.b64[usize::from(n)]);
+        let pred = || begins.pred.iter().map(|&n| registers.pred[usize::from(n)]);
         (self.pc, self.mask) == (pc, mask)
             && pred().eq(self.pred.iter().copied())
             && b32().eq(&self.b32)
@@ -266,10 +274,11 @@ impl Cluster<'_> {
         let Some(leaving) = self.leavings.of(self.kernel, pc).filter(|leaving| !leaving.pauses.contains(&pc)) else {
             return;
         };
+        let Some(begins) = leaving.begins(pc) else { return };
         let Warp { registers, rounds, .. } = &mut self.warps[w];
-        let b32 = leaving.b32.iter().map(|&n| registers.b32[usize::from(n)]).collect();
-        let b64 = leaving.b64.iter().map(|&n| registers.b64[usize::from(n)]).collect();
-        let pred = leaving.pred.iter().map(|&n| registers.pred[usize::from(n)]).collect();
+        let b32 = begins.b32.iter().map(|&n| registers.b32[usize::from(n)]).collect();
+        let b64 = begins.b64.iter().map(|&n| registers.b64[usize::from(n)]).collect();
+        let pred = begins.pred.iter().map(|&n| registers.pred[usize::from(n)]).collect();
         rounds.seen = Some(Box::new(Seen { pc, mask, at: count, widest: pc, writes: now, time, b32, b64, pred }));
         if let [first, .., last] = leaving.members[..] {
             (rounds.first, rounds.last) = (first, last);
@@ -281,12 +290,13 @@ impl Cluster<'_> {
     fn outlasts(&mut self, w: usize, pc: u32, time: u64) -> bool {
         let Warp { registers, rounds, .. } = &self.warps[w];
         let (Some(seen), Some(leaving)) = (rounds.seen.as_deref(), rounds.leaving.clone()) else { return false };
+        let Some(begins) = leaving.begins(pc) else { return false };
         let mut steps: FxHashMap<Reg, [i128; 32]> = FxHashMap::default();
-        for (&n, before) in leaving.b32.iter().zip(&seen.b32) {
+        for (&n, before) in begins.b32.iter().zip(&seen.b32) {
             let by = |lane: usize| i128::from(registers.b32[usize::from(n)][lane].wrapping_sub(before[lane]) as i32);
             steps.insert(Reg::B32(n), std::array::from_fn(by));
         }
-        for (&n, before) in leaving.b64.iter().zip(&seen.b64) {
+        for (&n, before) in begins.b64.iter().zip(&seen.b64) {
             let by = |lane: usize| i128::from(registers.b64[usize::from(n)][lane].wrapping_sub(before[lane]) as i64);
             steps.insert(Reg::B64(n), std::array::from_fn(by));
         }
@@ -448,5 +458,35 @@ impl Chip<'_> {
             written.extend(trail.far_writes());
         }
         trails().flatten().all(|trail| trail.far_reads().all(|spot| !written.contains(&spot)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Hundreds of polls, one behind the other, in a loop around them: each has a branch back, and all are one loop.
+    #[test]
+    fn what_decides_is_computed_once_for_a_loop() {
+        let poll = |n: usize| {
+            format!("I{n}:\nld.acquire.gpu.global.u32 %r1, [%a];\nsetp.ne.u32 %p0, %r1, 0;\n@%p0 bra I{n};\n")
+        };
+        let polls: String = (0..300).map(poll).collect();
+        let text = format!(
+            ".version 8.7\n.target sm_100a\n.address_size 64\n.entry k(.param .u64 a) {{\n.reg .b32 %r<3>;\n.reg .b64 %a;\n.reg .pred %p0;\n\
+             ld.param.u64 %a, [a];\nmov.u32 %r2, 0;\nL:\n{polls}add.u32 %r2, %r2, 1;\nsetp.lt.u32 %p0, %r2, 4;\n@%p0 bra L;\nret;\n}}\n"
+        );
+        let program = crate::load(&text).expect("it loads");
+        let kernel = &program.kernels[0];
+        let back = |(pc, inst): (usize, &crate::program::op::Inst)| match inst.op {
+            Op::Branch { target, .. } => (target as usize <= pc).then_some(pc as u32),
+            _ => None,
+        };
+        let branches: Vec<u32> = kernel.code.iter().enumerate().filter_map(back).collect();
+        let leavings = Leavings::default();
+        let all: Vec<_> = branches.iter().map(|&branch| leavings.of(kernel, branch).expect("it is a loop")).collect();
+        assert_eq!(all.len(), 301);
+        assert!(all.iter().all(|leaving| Arc::ptr_eq(leaving, &all[0])));
+        assert!(branches.iter().all(|&branch| all[0].begins(branch).is_some()));
     }
 }

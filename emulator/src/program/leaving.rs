@@ -8,7 +8,7 @@ use super::dependence::deciding;
 use super::facts::number;
 use super::flow::{NEVER, predecessors, spread, successors};
 use super::op::{Inst, Op, Reg};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Statements of a loop of which it is asked whether branches matter; beyond that, all do.
 const MOST: usize = 1 << 12;
@@ -18,10 +18,8 @@ const MOST: usize = 1 << 12;
 pub struct Leaving {
     /// Branches back of pauses in the round, whose length decides nothing.
     pub pauses: FxHashSet<u32>,
-    /// Registers that decide, of those that are alive where a round begins.
-    pub b32: Vec<u16>,
-    pub b64: Vec<u16>,
-    pub pred: Vec<u16>,
+    /// Of each branch back, the registers that decide where the round behind it begins.
+    begins: FxHashMap<u32, Begins>,
     /// The instructions of the loop, and its conditional branches that decide.
     pub members: Vec<u32>,
     pub branches: FxHashSet<u32>,
@@ -29,6 +27,14 @@ pub struct Leaving {
     pub idle: FxHashSet<u32>,
     /// One of them asks for the time.
     pub by_time: bool,
+}
+
+/// Registers that decide, of those that are alive where a round begins.
+#[derive(Debug, Default)]
+pub struct Begins {
+    pub b32: Vec<u16>,
+    pub b64: Vec<u16>,
+    pub pred: Vec<u16>,
 }
 
 /// The loop around a branch back: all from which a way leads there, and to which one leads from there.
@@ -64,7 +70,17 @@ fn is_conditional(inst: &Inst) -> bool {
 }
 
 impl Leaving {
-    /// Of the loop that this branch goes back in.
+    /// Its branches back.
+    pub fn back(&self) -> impl Iterator<Item = u32> {
+        self.begins.keys().copied()
+    }
+
+    /// The registers that decide, where the round behind a branch back begins.
+    pub fn begins(&self, branch: u32) -> Option<&Begins> {
+        self.begins.get(&branch)
+    }
+
+    /// Of the loop that this branch goes back in: the same for all branches back in it.
     pub fn of(kernel: &Kernel, branch: u32) -> Option<Leaving> {
         let (code, branch) = (&kernel.code[..], branch as usize);
         let Op::Branch { target, .. } = code.get(branch)?.op else { return None };
@@ -89,9 +105,19 @@ impl Leaving {
         };
         let back = |at: &usize| matches!(code[*at].op, Op::Branch { target, .. } if target as usize <= *at);
         let paused = open.iter().flat_map(|&b| around.apart(b).chain([b])).filter(back).map(|at| at as u32).collect();
-        let begins = &alive[around.members.binary_search(&(target as usize)).ok()?];
-        let among =
-            |from: usize, to: usize| (from..to).filter(|&n| has(begins, n)).map(move |n| (n - from) as u16).collect();
+        let begins = |at: usize| {
+            let Op::Branch { target, .. } = code[at].op else { return None };
+            let set = &alive[around.members.binary_search(&(target as usize)).ok()?];
+            let among =
+                |from: usize, to: usize| (from..to).filter(|&n| has(set, n)).map(move |n| (n - from) as u16).collect();
+            let (b32, b64) = (among(0, n32), among(n32, n32 + n64));
+            (target as usize <= at).then(|| Begins { b32, b64, pred: among(n32 + n64, n32 + n64 + usize::from(preds)) })
+        };
+        let begins: FxHashMap<u32, Begins> =
+            around.members.iter().filter_map(|&at| Some((at as u32, begins(at)?))).collect();
+        if !begins.contains_key(&(branch as u32)) {
+            return None;
+        }
         let gives = |at: &usize| {
             let behind = around.behind(*at, words, &alive);
             code[*at].defs.iter().any(|&reg| numbers(reg).any(|n| has(&behind, n)))
@@ -100,9 +126,7 @@ impl Leaving {
         let by_time = finds.iter().any(|&at| matches!(code[at].op, Op::Special { which, .. } if which.is_time()));
         Some(Leaving {
             pauses: paused,
-            b32: among(0, n32),
-            b64: among(n32, n32 + n64),
-            pred: among(n32 + n64, n32 + n64 + usize::from(preds)),
+            begins,
             members: around.members.iter().map(|&at| at as u32).collect(),
             branches: branches.into_iter().map(|at| at as u32).collect(),
             idle: idle.into_iter().map(|at| at as u32).collect(),
