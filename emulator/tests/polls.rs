@@ -163,6 +163,20 @@ fn who_gives_up_too_late_is_a_runaway() {
     }
 }
 
+/// Who has left its poll, and waits elsewhere for ever, goes round no more: its wait is told.
+#[test]
+fn who_has_left_its_poll_waits_where_it_does() {
+    let body = "setp.eq.u32 %p3, %tid, 0;\n@%p3 mbarrier.init.shared::cta.b64 [bar], 1;\n@%p3 st.volatile.shared.u32 [flag], 0;\nbar.sync 0;\n\
+                setp.lt.u32 %p1, %tid, 32;\n@%p1 bra L;\nC:\nadd.u32 %r3, %r3, 1;\nsetp.lt.u32 %p2, %r3, 20000;\n@%p2 bra C;\n\
+                st.volatile.shared.u32 [flag], 1;\nbra WAIT;\n\
+                L:\nld.volatile.shared.u32 %r2, [flag];\nadd.u32 %r1, %r1, 1;\nsetp.gt.u32 %p1, %r1, 2000000000;\n@%p1 bra END;\n\
+                setp.eq.u32 %p0, %r2, 0;\n@%p0 bra L;\n\
+                WAIT:\nmbarrier.try_wait.parity.shared::cta.b64 %p0, [bar], 0;\n@!%p0 bra WAIT;";
+    let report = run(body, 1, None);
+    let titles: Vec<&str> = report.findings.iter().map(|found| &*found.title).collect();
+    assert_eq!(titles, ["the wait for `bar` never ends: nothing ever arrives at it"], "{:#?}", report.findings);
+}
+
 /// Who gives up in time does, and goes on; strong polls for longer than after which one that nothing ends is called a hang.
 #[test]
 fn who_gives_up_in_time_goes_on() {

@@ -318,13 +318,10 @@ impl Cluster<'_> {
     /// The warp whose loop ends only after all that the run may execute, if what it looks at in memory stays as it is. Of a wait for an mbarrier more is
     /// known: what should arrive there.
     pub fn outlasting(&self) -> Option<usize> {
-        let waits = |w: usize| self.endless(w).is_some_and(|(site, _)| self.is_wait(site));
+        let is_wait = |at: usize| matches!(self.kernel.code[at].op, Op::BarrierWait { .. });
+        let waits = |w: usize| self.endless_at(w).is_some_and(|(at, _)| is_wait(at));
         (0..self.warps.len())
             .find(|&w| self.warps[w].rounds.outlasts && self.is_going_round(&self.warps[w]) && !waits(w))
-    }
-
-    fn is_wait(&self, site: u32) -> bool {
-        self.kernel.code.iter().any(|inst| inst.site == site && matches!(inst.op, Op::BarrierWait { .. }))
     }
 
     /// Of a cluster in which all go round: nobody else can end that, or another cluster, by what it writes to global memory.
@@ -349,8 +346,11 @@ impl Cluster<'_> {
     }
 
     fn is_going_round(&self, warp: &Warp) -> bool {
-        let Rounds { since, since_far, far, by, .. } = warp.rounds;
-        by.is_some() && since == self.changes && (!far || since_far == self.far_changes)
+        let Rounds { since, since_far, far, by, ref leaving, .. } = warp.rounds;
+        // It may have left the loop, and have come to no other branch back so far.
+        let inside = |pc: u32| leaving.as_deref().is_some_and(|leaving| leaving.members.binary_search(&pc).is_ok());
+        let goes_round = by.is_some() && since == self.changes && (!far || since_far == self.far_changes);
+        goes_round && warp.fragments.iter().any(|f| goes_on(&f.state) && inside(f.pc))
     }
 
     /// Whether all of the cluster goes round until somebody changes memory.
@@ -370,6 +370,11 @@ impl Cluster<'_> {
 
     /// The loop that a warp goes round in for ever: what it looks at last there, or else its branch, and whether it looks at anything.
     pub fn endless(&self, w: usize) -> Option<(u32, bool)> {
+        self.endless_at(w).map(|(at, looks)| (self.kernel.code[at].site, looks))
+    }
+
+    /// The same, by the place in the code.
+    fn endless_at(&self, w: usize) -> Option<(usize, bool)> {
         let rounds = &self.warps[w].rounds;
         let by = self.endless_branch(w)?;
         let leaving = rounds.leaving.as_deref()?;
@@ -381,10 +386,8 @@ impl Cluster<'_> {
             Op::BarrierWait { .. } => true,
             _ => false,
         };
-        match (target..=by).rev().find(looks) {
-            Some(at) => Some((code[at as usize].site, true)),
-            None => Some((code[by as usize].site, false)),
-        }
+        let found = (target..=by).rev().find(looks);
+        Some((found.unwrap_or(by) as usize, found.is_some()))
     }
 
     /// All that it does and looks at from now on is noted, and its rounds count anew.
