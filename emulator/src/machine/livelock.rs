@@ -25,6 +25,9 @@ const LONGER: u64 = 8;
 /// After so many at most they are compared with later ones: the warp may have come to another loop.
 const MOST_ROUNDS: u32 = 1 << 12;
 
+/// So many rounds of a pause, one behind the other, from which on it is looked at as a loop by itself.
+const PATIENCE: u32 = 1 << 8;
+
 /// What happened in a window that is more than asking again.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Activity {
@@ -48,19 +51,24 @@ impl Activity {
     }
 }
 
+/// By a branch back, and whether the loops around it are left out.
+type Known = FxHashMap<(u32, bool), Option<Arc<Leaving>>>;
+
 /// What decides how the loops of a kernel go on, by each of their branches back, as far as anybody has asked. It is the same for all of a loop.
 #[derive(Debug, Default)]
-pub struct Leavings(Mutex<FxHashMap<u32, Option<Arc<Leaving>>>>);
+pub struct Leavings(Mutex<Known>);
 
 impl Leavings {
-    fn of(&self, kernel: &Kernel, branch: u32) -> Option<Arc<Leaving>> {
+    /// `alone`: without the loops around it.
+    fn of(&self, kernel: &Kernel, branch: u32, alone: bool) -> Option<Arc<Leaving>> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(leaving) = known.get(&branch) {
+        if let Some(leaving) = known.get(&(branch, alone)) {
             return leaving.clone();
         }
-        let leaving = Leaving::of(kernel, branch).map(Arc::new);
-        known.extend(leaving.iter().flat_map(|all| all.back().map(|branch| (branch, Some(all.clone())))));
-        known.insert(branch, leaving.clone());
+        let leaving = Leaving::of(kernel, branch, alone).map(Arc::new);
+        let all = leaving.iter().filter(|_| !alone);
+        known.extend(all.flat_map(|all| all.back().map(|branch| ((branch, false), Some(all.clone())))));
+        known.insert((branch, alone), leaving.clone());
         leaving
     }
 }
@@ -82,6 +90,9 @@ pub struct Rounds {
     last: u32,
     leaving: Option<Arc<Leaving>>,
     seen: Option<Box<Seen>>,
+    /// Rounds of a pause, one behind the other, and how many are taken for one.
+    paused: u32,
+    patience: u32,
     /// It is known to go round, by this branch, and what [`Cluster::writes`] and [`Cluster::far_writes`] were when the round began that all others are like.
     by: Option<(u32, [u64; 2])>,
     /// What ends it lies beyond all that the run may execute; or else it may end itself before.
@@ -108,6 +119,8 @@ impl Rounds {
             last: u32::MAX,
             leaving: None,
             seen: None,
+            paused: 0,
+            patience: PATIENCE,
             by: None,
             outlasts: false,
             leaves: false,
@@ -163,13 +176,20 @@ struct Seen {
 impl Seen {
     fn is_like(&self, pc: u32, mask: u32, registers: &Registers, leaving: &Leaving) -> bool {
         let Some(begins) = leaving.begins(self.pc) else { return false };
-        let b32 = || begins.b32.iter().map(|&n| &registers.b32[usize::from(n)]);
-        let b64 = || begins.b64.iter().map(|&n| &registers.b64[usize::from(n)]);
+        let low = |reg: Reg| leaving.low.get(&reg).copied().unwrap_or(u64::MAX);
+        let same32 = |(&n, known): (&u16, &L32)| {
+            let bits = low(Reg::B32(n)) as u32;
+            registers.b32[usize::from(n)].iter().zip(known).all(|(now, then)| (now ^ then) & bits == 0)
+        };
+        let same64 = |(&n, known): (&u16, &L64)| {
+            let bits = low(Reg::B64(n));
+            registers.b64[usize::from(n)].iter().zip(known).all(|(now, then)| (now ^ then) & bits == 0)
+        };
         let pred = || begins.pred.iter().map(|&n| registers.pred[usize::from(n)]);
         (self.pc, self.mask) == (pc, mask)
             && pred().eq(self.pred.iter().copied())
-            && b32().eq(&self.b32)
-            && b64().eq(&self.b64)
+            && begins.b32.iter().zip(&self.b32).all(same32)
+            && begins.b64.iter().zip(&self.b64).all(same64)
             && !leaving.by_time
     }
 }
@@ -215,8 +235,8 @@ impl Cluster<'_> {
             *rounds = Rounds::since(changes, far_changes);
         } else if !(rounds.first..=rounds.last).contains(&pc) {
             // Another loop. That it ends by itself is thought of it, too, until more is known.
-            let Rounds { far, strong, leaves, .. } = *rounds;
-            *rounds = Rounds { far, strong, leaves, ..Rounds::since(changes, rounds.since_far) };
+            let Rounds { far, strong, leaves, patience, .. } = *rounds;
+            *rounds = Rounds { far, strong, leaves, patience, ..Rounds::since(changes, rounds.since_far) };
         }
         rounds.count += 1;
         if rounds.count >= rounds.next {
@@ -239,7 +259,14 @@ impl Cluster<'_> {
         }
         let (registers, mask, rounds) = (&warp.registers, warp.fragments[f].mask, &mut warp.rounds);
         let time = warp.fragments[f].ready_at;
-        if rounds.leaving.as_deref().is_some_and(|leaving| leaving.pauses.contains(&pc)) {
+        let pauses = rounds.leaving.as_deref().is_some_and(|leaving| leaving.pauses.contains(&pc));
+        rounds.paused = if pauses { rounds.paused + 1 } else { 0 };
+        if pauses && rounds.paused >= rounds.patience {
+            // It may never end. If it does, the next one may take longer.
+            rounds.patience = rounds.patience.saturating_mul(2);
+            (rounds.leaving, rounds.seen) = (self.leavings.of(self.kernel, pc, true), None);
+            (rounds.by, rounds.outlasts) = (None, false);
+        } else if pauses {
             // No round of its own.
             rounds.count -= 1;
             return;
@@ -271,9 +298,12 @@ impl Cluster<'_> {
                 return;
             }
         }
-        let Some(leaving) = self.leavings.of(self.kernel, pc).filter(|leaving| !leaving.pauses.contains(&pc)) else {
+        let known = self.warps[w].rounds.leaving.clone().filter(|known| known.begins(pc).is_some());
+        let Some(leaving) = known.or_else(|| self.leavings.of(self.kernel, pc, false)) else { return };
+        if leaving.pauses.contains(&pc) {
+            self.warps[w].rounds.leaving = Some(leaving);
             return;
-        };
+        }
         let Some(begins) = leaving.begins(pc) else { return };
         let Warp { registers, rounds, .. } = &mut self.warps[w];
         let b32 = begins.b32.iter().map(|&n| registers.b32[usize::from(n)]).collect();
@@ -308,7 +338,8 @@ impl Cluster<'_> {
         let writes = [self.writes, self.far_writes];
         let rounds = &mut self.warps[w].rounds;
         rounds.outlasts = forecast == Forecast::Outlasts;
-        rounds.leaves = forecast == Forecast::Leaves;
+        // Where that is not known, what it counts may end it.
+        rounds.leaves = forecast != Forecast::Outlasts;
         if let (true, Some(seen)) = (rounds.outlasts, &mut rounds.seen) {
             rounds.by = Some((pc, std::mem::replace(&mut seen.writes, writes)));
         }
@@ -396,8 +427,8 @@ impl Cluster<'_> {
         self.round_since = None;
         let (since, since_far) = (self.changes, self.far_changes);
         for rounds in self.warps.iter_mut().map(|warp| &mut warp.rounds) {
-            let Rounds { far, strong, leaving, .. } = std::mem::take(rounds);
-            *rounds = Rounds { count: ROUNDS, far, strong, leaving, ..Rounds::since(since, since_far) };
+            let Rounds { far, strong, leaving, patience, .. } = std::mem::take(rounds);
+            *rounds = Rounds { count: ROUNDS, far, strong, leaving, patience, ..Rounds::since(since, since_far) };
         }
     }
 }
@@ -487,7 +518,8 @@ mod tests {
         };
         let branches: Vec<u32> = kernel.code.iter().enumerate().filter_map(back).collect();
         let leavings = Leavings::default();
-        let all: Vec<_> = branches.iter().map(|&branch| leavings.of(kernel, branch).expect("it is a loop")).collect();
+        let all: Vec<_> =
+            branches.iter().map(|&branch| leavings.of(kernel, branch, false).expect("it is a loop")).collect();
         assert_eq!(all.len(), 301);
         assert!(all.iter().all(|leaving| Arc::ptr_eq(leaving, &all[0])));
         assert!(branches.iter().all(|&branch| all[0].begins(branch).is_some()));
