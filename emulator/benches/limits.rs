@@ -140,7 +140,7 @@ fn sample() {
 }
 
 /// What a round does besides looking: `%r1` is 1 at first, `%own` the thread's own word, `%d1` and `%d3` what the clocks were.
-const ROUNDS: [(&str, &str); 14] = [
+const ROUNDS: [(&str, &str); 15] = [
     ("looks", ""),
     ("counts its rounds", "add.u32 %r1, %r1, 1;"),
     ("pauses by an LCG", "mad.lo.u32 %r1, %r1, 1664525, 1013904223;\nand.b32 %r4, %r1, 255;\nnanosleep.u32 %r4;"),
@@ -163,6 +163,10 @@ const ROUNDS: [(&str, &str); 14] = [
     (
         "one of eight flags",
         "add.u32 %r1, %r1, 1;\nand.b32 %r4, %r1, 7;\nmul.wide.u32 %d5, %r4, 4;\nadd.s64 %d5, %d5, %a;\nld.acquire.gpu.global.u32 %r2, [%d5];",
+    ),
+    (
+        "in a loop that counts",
+        "setp.eq.u32 %p0, %r2, 0;\n@%p0 bra L;\nadd.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, 9;\n@%p1 bra L;\nmov.u32 %r2, 1;",
     ),
 ];
 

@@ -37,8 +37,9 @@ impl Place {
 /// Adds places to those of a diagnostic: no line twice, and no more than can be read.
 pub(crate) fn join_labels(known: &mut Vec<Label>, more: Vec<Label>) {
     for label in more {
-        let seen = known.iter().any(|k| k.place.shown() == label.place.shown());
-        if !seen && known.len() < 5 {
+        if let Some(seen) = known.iter_mut().find(|k| k.place.shown() == label.place.shown()) {
+            label.about.into_iter().for_each(|subject| seen.concerns(subject));
+        } else if known.len() < 5 {
             known.push(label);
         }
     }
@@ -68,6 +69,23 @@ pub struct Label {
     /// What follows from it, beside its words.
     #[serde(skip)]
     pub meaning: Meaning,
+    /// The barriers that it is about: other findings may be about the same.
+    #[serde(skip)]
+    pub(crate) about: Vec<Subject>,
+}
+
+/// A barrier, by its place in its cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Subject {
+    /// Where it lies in the shared memory of a CTA.
+    Mbarrier {
+        cta: usize,
+        offset: u32,
+    },
+    CtaBarrier {
+        cta: usize,
+        id: u32,
+    },
 }
 
 /// What a label says that other findings, or a judge, go by.
@@ -101,13 +119,27 @@ pub enum Meaning {
 impl Label {
     /// What happened at a place.
     pub fn new(place: Place, text: impl Into<String>) -> Label {
-        Label { place, text: text.into(), aside: false, meaning: Meaning::Plain }
+        Label { place, text: text.into(), aside: false, meaning: Meaning::Plain, about: vec![] }
     }
 
     /// The same label, with what others go by.
     #[must_use]
     pub fn that_means(self, meaning: Meaning) -> Label {
         Label { meaning, ..self }
+    }
+
+    /// It is about this barrier, too.
+    pub(crate) fn concerns(&mut self, subject: Subject) {
+        if !self.about.contains(&subject) {
+            self.about.push(subject);
+        }
+    }
+
+    /// The same label, about a barrier.
+    #[must_use]
+    pub(crate) fn that_is_about(mut self, subject: Subject) -> Label {
+        self.concerns(subject);
+        self
     }
 }
 
@@ -143,6 +175,11 @@ pub struct Witness {
 }
 
 impl Diagnostic {
+    /// The barriers that its labels are about.
+    pub(crate) fn subjects(&self) -> impl Iterator<Item = Subject> {
+        self.labels.iter().flat_map(|label| label.about.iter().copied())
+    }
+
     /// The source line of the primary place, if a `.loc` covers it.
     pub fn source(&self) -> Option<&Source> {
         self.labels.first()?.place.source.as_ref()

@@ -62,6 +62,28 @@ fn a_wait_for_parity_1_may_be_meant_for_what_is_free() {
     advises(&format!("{}WARP_1:\n{}WARP_2:\nbra DONE;", waits(&[1]), repeats(1, ARRIVE)), EITHER_PARITY_OR_ARRIVAL);
 }
 
+/// Two phases come, whatever the waiter does: it passes in front of both or behind both, and nothing depends on which. It does where the last phase is
+/// an even one, where the second phase waits for it, and where it reads what the arrivals tell of.
+#[test]
+fn a_wait_for_parity_1_that_passes_whenever_it_comes_is_no_mistake() {
+    let codes = |first: &str, second: &str| {
+        let text = kernel(&format!("{first}WARP_1:\n{second}WARP_2:\nbra DONE;"));
+        let report = common::run(&load(&text), &launch("k", 96, vec![zeroes("out", 64)]), None, 100_000);
+        report.findings.iter().map(|d| d.code).collect::<Vec<_>>()
+    };
+    let waits_and = |then: &str| waits(&[1]).replace("bra DONE;", &format!("{then}\nbra DONE;"));
+    assert_eq!(codes(&waits(&[1]), &repeats(2, ARRIVE)), [""; 0]);
+    assert_eq!(codes(&format!("nanosleep.u32 20000;\n{}", waits(&[1])), &repeats(2, ARRIVE)), [""; 0]);
+    assert_eq!(codes(&waits(&[1]), &repeats(3, ARRIVE)), ["phase-overtaken"]);
+    let stores = repeats(2, &format!("st.shared.u32 [tile], %r3;\n{ARRIVE}"));
+    assert!(codes(&waits_and("ld.shared.u32 %r4, [tile];"), &stores).contains(&"phase-overtaken"));
+    // The second phase comes only behind the wait: who comes late waits for itself.
+    let second = format!(
+        "@!%p1 bra DONE;\nnanosleep.u32 4000;\n{ARRIVE}\nFREE:\nmbarrier.try_wait.parity.shared.b64 %p3, [free], 0;\n@!%p3 bra FREE;\n{ARRIVE}\nbra DONE;\n"
+    );
+    assert_eq!(codes(&waits_and("@%p1 mbarrier.arrive.shared.b64 _, [free];"), &second), ["phase-overtaken"]);
+}
+
 /// A relaxed arrival at the cluster barrier says of what comes before it that it is over, and nothing of a wait behind it.
 #[test]
 fn a_barrier_in_front_of_the_wait_says_nothing_of_it() {

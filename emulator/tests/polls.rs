@@ -163,13 +163,69 @@ fn who_gives_up_too_late_is_a_runaway() {
     }
 }
 
+/// A poll in a loop around it, which would count its rounds: once a pause has taken long, it is looked at by itself. Long pauses that end are none.
+#[test]
+fn a_poll_in_another_loop() {
+    let around = |inner: &str| {
+        format!(
+            "mov.u32 %r6, 0;\nO:\n{inner}\nadd.u32 %r6, %r6, 1;\nsetp.lt.u32 %p1, %r6, 4;\n@%p1 bra O;\nst.global.u32 [%own], %r6;"
+        )
+    };
+    for look in [STRONG, PLAIN] {
+        let report = run(&around(&poll(look, "add.u32 %r1, %r1, 1;")), 2, None);
+        assert_eq!(codes(&report), ["hang"], "{look}: {:#?}", report.findings);
+        assert!(report.instructions < 60_000, "{look}: {} instructions", report.instructions);
+        let pause =
+            format!("mov.u32 %r4, 0;\nI:\n{look}\nadd.u32 %r4, %r4, 1;\nsetp.lt.u32 %p2, %r4, 3000;\n@%p2 bra I;");
+        let report = run(&around(&pause), 2, None);
+        assert!(report.is_clean() && report.completed, "{look}: {:#?}", report.findings);
+        // One that is long, in a loop that never ends.
+        let report = run(&poll(look, &pause.replace("3000", "400").replace("%r2", "%r5")), 2, None);
+        assert_eq!(codes(&report), ["hang"], "{look}: {:#?}", report.findings);
+        assert!(report.instructions < 1_000_000, "{look}: {} instructions", report.instructions);
+    }
+}
+
+/// Of a count that goes on for ever, the low bits choose where a round looks: every eighth finds the same. Where somebody sets one of the flags, that is
+/// found.
+#[test]
+fn a_count_that_chooses_a_flag_comes_round() {
+    let round = "add.u32 %r1, %r1, 1;\nand.b32 %r4, %r1, 7;\nmul.wide.u32 %d5, %r4, 4;\nadd.s64 %d5, %d5, %a;";
+    for load in ["ld.acquire.gpu.global.u32", "ld.volatile.global.u32"] {
+        let poll = format!("L:\n{round}\n{load} %r2, [%d5];\nsetp.eq.u32 %p0, %r2, 0;\n@%p0 bra L;");
+        let report = run(&poll, 3, None);
+        assert_eq!(codes(&report), ["hang"], "{load}: {:#?}", report.findings);
+        assert!(report.instructions < 40_000, "{load}: {} instructions", report.instructions);
+        let sets = format!(
+            "setp.eq.u32 %p5, %cta, 0;\n@!%p5 bra L;\nC:\nadd.u32 %r3, %r3, 1;\nsetp.lt.u32 %p1, %r3, 20000;\n@%p1 bra C;\n\
+             st.release.gpu.global.u32 [%a+20], 1;\nbra END;\n{poll}"
+        );
+        let report = run(&sets, 3, None);
+        assert!(report.completed && !codes(&report).contains(&"hang"), "{load}: {:#?}", report.findings);
+    }
+}
+
+/// Who has left its poll, and waits elsewhere for ever, goes round no more: its wait is told.
+#[test]
+fn who_has_left_its_poll_waits_where_it_does() {
+    let body = "setp.eq.u32 %p3, %tid, 0;\n@%p3 mbarrier.init.shared::cta.b64 [bar], 1;\n@%p3 st.volatile.shared.u32 [flag], 0;\nbar.sync 0;\n\
+                setp.lt.u32 %p1, %tid, 32;\n@%p1 bra L;\nC:\nadd.u32 %r3, %r3, 1;\nsetp.lt.u32 %p2, %r3, 20000;\n@%p2 bra C;\n\
+                st.volatile.shared.u32 [flag], 1;\nbra WAIT;\n\
+                L:\nld.volatile.shared.u32 %r2, [flag];\nadd.u32 %r1, %r1, 1;\nsetp.gt.u32 %p1, %r1, 2000000000;\n@%p1 bra END;\n\
+                setp.eq.u32 %p0, %r2, 0;\n@%p0 bra L;\n\
+                WAIT:\nmbarrier.try_wait.parity.shared::cta.b64 %p0, [bar], 0;\n@!%p0 bra WAIT;";
+    let report = run(body, 1, None);
+    let titles: Vec<&str> = report.findings.iter().map(|found| &*found.title).collect();
+    assert_eq!(titles, ["the wait for `bar` never ends: nothing ever arrives at it"], "{:#?}", report.findings);
+}
+
 /// Who gives up in time does, and goes on; strong polls for longer than after which one that nothing ends is called a hang.
 #[test]
 fn who_gives_up_in_time_goes_on() {
     let until = [
         ("add.u32 %r1, %r1, 1;\nsetp.gt.u32 %p1, %r1, 3000;\n@%p1 bra OUT;", 3001),
         ("add.u32 %r1, %r1, 1;\nsetp.eq.u32 %p1, %r1, 3000;\n@%p1 bra OUT;\nadd.u32 %r3, %r3, 1;", 3000),
-        ("add.u32 %r1, %r1, 1;\nand.b32 %r3, %r1, 1023;\nsetp.eq.u32 %p1, %r3, 0;\n@%p1 bra OUT;", 1024),
+        ("add.u32 %r1, %r1, 1;\nand.b32 %r3, %r1, 4095;\nsetp.eq.u32 %p1, %r3, 0;\n@%p1 bra OUT;", 4096),
         ("add.u32 %r3, %r3, %r1;\nadd.u32 %r1, %r1, 1;\nsetp.gt.u32 %p1, %r3, 2000000;\n@%p1 bra OUT;", 2001),
         // The pause is of no account, the number of pauses is.
         (

@@ -13,6 +13,7 @@ use crate::program::atomic::{LoadOp, StoreOp};
 use crate::program::op::{Op, Reg, Space};
 use crate::protocol::Timing;
 use crate::report::Memory;
+use smallvec::SmallVec;
 
 /// A loaded element of so many bytes: a signed one fills its register with its sign.
 fn extended(value: u128, signed: bool, bytes: usize) -> u128 {
@@ -106,27 +107,19 @@ impl<'a> Cluster<'a> {
         let mut undefined = false;
         // Of each register.
         let mut origins = [0; 8];
+        // Lanes side by side may read the same: what is on its way to global memory takes a search.
+        let (mut found, mut of) = (SmallVec::<[(u128, bool, bool); 8]>::new(), None);
         for (lane, target) in targets {
+            if of.replace(*target) != Some(*target) {
+                found.clear();
+                found.extend((0..d.len()).map(|n| self.find(w, target.after(n * each), each)));
+            }
             for (n, &reg) in d.iter().enumerate() {
-                let (value, defined) = match *target {
-                    Target::Shared(c, at) => self.ctas[c].shared.load(at as usize + n * each, each),
-                    Target::Global { buffer, offset } => {
-                        self.outbox.load(&self.global, buffer, offset + (n * each) as u64, each)
-                    }
-                    Target::Param(at) => {
-                        let mut raw = [0; 16];
-                        let at = at as usize + n * each;
-                        raw[..each].copy_from_slice(&self.params[at..at + each]);
-                        (u128::from_le_bytes(raw), true)
-                    }
-                    Target::Local(at) => self.warps[w].local.load(at as usize + n * each, each),
-                };
-                let value = if self.is_blank_at(w, target.after(n * each), each) {
+                let (value, defined, blank) = found[n];
+                if blank {
                     self.loaded_blank(site);
-                    0
-                } else {
-                    value
-                };
+                }
+                let value = if blank { 0 } else { value };
                 let value = extended(value, signed, each);
                 let registers = &mut self.warps[w].registers;
                 registers.set_lane(reg, *lane, value);
@@ -145,6 +138,21 @@ impl<'a> Cluster<'a> {
             }
         }
         undefined
+    }
+
+    /// Up to 16 bytes, lowest first, whether all are defined, and whether some hold no value that was computed.
+    fn find(&self, w: usize, target: Target, bytes: usize) -> (u128, bool, bool) {
+        let (value, defined) = match target {
+            Target::Shared(c, at) => self.ctas[c].shared.load(at as usize, bytes),
+            Target::Global { buffer, offset } => self.outbox.load(&self.global, buffer, offset, bytes),
+            Target::Param(at) => {
+                let mut raw = [0; 16];
+                raw[..bytes].copy_from_slice(&self.params[at as usize..at as usize + bytes]);
+                (u128::from_le_bytes(raw), true)
+            }
+            Target::Local(at) => self.warps[w].local.load(at as usize, bytes),
+        };
+        (value, defined, self.is_blank_at(w, target, bytes))
     }
 
     /// The bits of a register that get no value from a load of these bytes.

@@ -77,7 +77,8 @@ impl Cluster<'_> {
 
     /// Whether the two run as a pipeline.
     fn is_forgiven(&self, w: usize, first: Stamp, new: Use) -> bool {
-        matches!(self.kind(new.stamp), Some(ActorKind::Mmas { .. })) && self.pipelined_copy(w, first, new.stamp)
+        matches!(self.kind(new.stamp), Some(ActorKind::Mmas { .. }))
+            && (self.issued.pipelined == Some([first, new.stamp]) || self.pipelined_copy(w, first, new.stamp))
     }
 
     /// Whether it is no more than a note that nothing orders the two, since the first was over in time.

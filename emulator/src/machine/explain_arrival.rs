@@ -205,6 +205,7 @@ impl Cluster<'_> {
         diagnostic.severity = Severity::Finding;
         let meaning = if phases > 1 { Meaning::CountsTooFew } else { Meaning::Plain };
         let made = self.label(init, format!("initialised for {} a phase", counted(expected, "arrival")));
+        diagnostic.labels[0].concerns(self.subject(barrier));
         diagnostic.labels.push(made.that_means(meaning));
         self.findings.add(diagnostic);
     }

@@ -7,7 +7,7 @@ use super::explain_copy::Cure;
 use super::names::Name;
 use super::state::{ActorKind, Race, RaceMemory};
 use super::warp::Warp;
-use crate::diagnostic::{Meaning, Severity};
+use crate::diagnostic::{Meaning, Severity, Subject};
 use crate::order::{Reason, Stamp, Views};
 use crate::program::facts::{Way, ways_lead};
 use crate::program::op::{Inst, Op};
@@ -265,7 +265,7 @@ impl Cluster<'_> {
         let all = 32 * groups.iter().fold(0, |all, (who, _)| all | who).count_ones();
         let labels = groups
             .map(|(who, site)| self.label(site, format!("{} met at barrier {id}, the last of them here", listed(who))))
-            .map(|label| label.that_means(Meaning::Mixes));
+            .map(|label| label.that_means(Meaning::Mixes).that_is_about(Subject::CtaBarrier { cta: first.cta, id }));
         let cure = Cure::new(
             "A barrier with a thread count is complete when so many threads have come, whichever they are (PTX ISA 9.7.13.1).",
             format!(

@@ -236,6 +236,9 @@ impl Cluster<'_> {
         if is_mma(second) && is_load(first) {
             return self.explain_overwritten(race, second, first, &name);
         }
+        if let Some(told) = self.explain_turns(race, &name) {
+            return told;
+        }
         draft(
             "race-tensor",
             format!("two accesses of {{}} ({} and {}) are not ordered", self.who(first), self.who(second)),

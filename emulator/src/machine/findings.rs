@@ -2,15 +2,29 @@
 
 use super::follows::{FOLLOWS, Follows, TOO_EARLY, Then, UNDEFINED, has_line, is_at};
 use super::statements::{Does, Statements};
-use crate::diagnostic::{Diagnostic, Label, Meaning, Place, Severity, join_labels};
+use crate::diagnostic::{Diagnostic, Label, Meaning, Place, Severity, Subject, join_labels};
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// A line: of a source file if it is known, of the PTX text otherwise.
 pub type Line = (Option<String>, u32);
 
-/// What makes two diagnostics the same root cause: code and severity, and the line of the primary place, or what is said of it.
-pub type Key = (&'static str, Severity, Line);
+/// What makes two diagnostics the same root cause.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Key {
+    code: &'static str,
+    severity: Severity,
+    of: Of,
+}
+
+/// What two diagnostics of one root cause have in common.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Of {
+    /// The line of the primary place.
+    Line(Line),
+    /// What is said of the primary place, and the line of the second one.
+    Words { title: String, text: String, second: Option<Line> },
+}
 
 /// What names an mbarrier in its title: what is said of another one (the next stage of a ring, at the same line) would be false of it.
 const OF_ONE_MBARRIER: &[&str] = &["mbarrier-init-unordered", "phase-completed-early"];
@@ -42,16 +56,20 @@ fn line(place: &Place) -> Line {
 
 /// A note says nothing of what is a finding.
 pub fn key(code: &'static str, severity: Severity, labels: &[Label]) -> Key {
-    (code, severity, labels.first().map(|label| line(&label.place)).unwrap_or_default())
+    let line = labels.first().map(|label| line(&label.place)).unwrap_or_default();
+    Key { code, severity, of: Of::Line(line) }
 }
 
 /// By its line, and by what is said of it where that makes a root cause, too.
 fn keys_of(d: &Diagnostic) -> impl Iterator<Item = Key> {
     let said = d.labels.first().filter(|_| BY_WHAT_IS_SAID.contains(&d.code));
-    let shared = || d.labels.get(1).map(|label| line(&label.place));
     // What is said of the statement alone is the same of A and of B.
-    let said =
-        said.map(|label| (d.code, d.severity, (Some(format!("{}\n{}\n{:?}", d.title, label.text, shared())), 0)));
+    let words = |label: &Label| Of::Words {
+        title: d.title.clone(),
+        text: label.text.clone(),
+        second: d.labels.get(1).map(|label| line(&label.place)),
+    };
+    let said = said.map(|label| Key { code: d.code, severity: d.severity, of: words(label) });
     said.into_iter().chain([key(d.code, d.severity, &d.labels)])
 }
 
@@ -168,10 +186,8 @@ impl Findings {
         let Some(hang) = hang else { return };
         // The mbarrier that a split arrival comes to is the one that is waited for.
         let is_waited_for = |d: &Diagnostic| {
-            let name = d.title.split(" gets ").next().unwrap_or_default();
             let made = |label: &Label| label.meaning == Meaning::CountsTooFew && has_line(&self.list[hang], label);
-            let waits = |label: &Label| names(&label.text, &format!("waits for {name}"));
-            names(&self.list[hang].title, name) || self.list[hang].labels.iter().any(waits) || d.labels.iter().any(made)
+            d.subjects().any(|one| self.list[hang].subjects().any(|other| one == other)) || d.labels.iter().any(made)
         };
         let early = |d: &Diagnostic| match d.code {
             "wrong-phase" => begin(d) == begin(&self.list[hang]),
@@ -221,10 +237,11 @@ impl Findings {
             d.code == "hang" && first.is_some_and(|label| label.meaning != Meaning::Mixes)
         });
         let Some(hang) = hang else { return };
-        // At another barrier, those who hang do so for another reason.
+        // At another barrier, or in another CTA, those who hang do so for another reason.
         let waits = &self.list[hang];
-        let id = waits.title.strip_prefix("CTA barrier ").and_then(|rest| rest.split(' ').next()).unwrap_or_default();
-        let at_it = |label: &Label| names(&label.text, &format!("barrier {id}")) || has_line(waits, label);
+        let barrier = waits.subjects().find(|subject| matches!(subject, Subject::CtaBarrier { .. }));
+        let at_it =
+            |label: &Label| barrier.is_some_and(|barrier| label.about.contains(&barrier)) || has_line(waits, label);
         let mixed = |d: &Diagnostic| d.labels.iter().any(|label| label.meaning == Meaning::Mixes && at_it(label));
         let Some(race) = self.list.iter().position(mixed) else { return };
         self.list[race].severity = Severity::Error;
@@ -361,14 +378,6 @@ impl Findings {
     }
 }
 
-/// Whether a text has this name as whole words: mbarrier `full` is not `full2`, nor `full at byte 8`.
-fn names(text: &str, name: &str) -> bool {
-    let goes_on =
-        |rest: &str| rest.starts_with(|c: char| c.is_alphanumeric() || c == '_') || rest.starts_with(" at byte ");
-    let begins = |at: usize| !text[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
-    !name.is_empty() && text.match_indices(name).any(|(at, _)| begins(at) && !goes_on(&text[at + name.len()..]))
-}
-
 /// Notes in an order in which the first of each code come first: of a few that are shown, each is about something else.
 fn one_of_each_first(notes: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
@@ -441,7 +450,8 @@ mod tests {
         )
         .expect("it loads");
         let kernel = &program.kernels[0];
-        for (id, left) in [(1, 2), (3, 1)] {
+        // That of another CTA is another one.
+        for (cta, id, left) in [(0, 1, 2), (0, 3, 1), (1, 3, 2)] {
             let place =
                 kernel.sites.iter().find(|place| place.text.contains(&format!("sync {id}"))).expect("it is there");
             let mut race = finding("race-shared", 90);
@@ -449,14 +459,38 @@ mod tests {
                 Place { line: 91, ..Place::default() },
                 "warps 0, 1 met at barrier 3, the last of them here",
             );
-            race.labels.push(mixes.that_means(Meaning::Mixes));
+            race.labels.push(mixes.that_means(Meaning::Mixes).that_is_about(Subject::CtaBarrier { cta: 0, id: 3 }));
             let mut hang = finding("hang", 0);
             hang.title = format!("CTA barrier {id} waits for 64 threads and gets 32");
             hang.labels[0].place = place.clone();
+            hang.labels[0].concerns(Subject::CtaBarrier { cta, id });
             let mut findings = Findings::default();
             [race, hang].into_iter().for_each(|d| findings.add(d));
             findings.join_mixed(&Statements::of(&kernel.code, &kernel.sites));
-            assert_eq!(findings.list.len(), left, "barrier {id}");
+            assert_eq!(findings.list.len(), left, "barrier {id} of CTA {cta}");
+        }
+    }
+
+    /// An arrival that completes a phase too early explains who waits for that mbarrier, and not who waits for one of the same name; what another CTA
+    /// was told of the same line counts as well.
+    #[test]
+    fn a_split_arrival_explains_the_waits_for_its_own_mbarrier() {
+        for (waited, left) in [(0, 1), (1, 1), (2, 2)] {
+            let mut findings = Findings::default();
+            for cta in [0, 1] {
+                let mut split = finding("mbarrier-split", 10);
+                split.title = "`full` gets 32 arrivals".into();
+                split.labels[0].concerns(Subject::Mbarrier { cta, offset: 64 });
+                let made = Label::new(Place { line: 11, ..Place::default() }, "initialised for 1 arrival a phase");
+                split.labels.push(made.that_means(Meaning::CountsTooFew));
+                findings.add(split);
+            }
+            let mut hang = finding("hang", 20);
+            hang.title = "the wait for `full` never ends".into();
+            hang.labels[0].concerns(Subject::Mbarrier { cta: waited, offset: 64 });
+            findings.add(hang);
+            findings.join_waits();
+            assert_eq!(findings.list.len(), left, "CTA {waited}");
         }
     }
 

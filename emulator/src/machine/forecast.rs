@@ -208,7 +208,7 @@ impl Round<'_, '_> {
                 }
             };
         }?;
-        Some(self.sure && self.grows_as_assumed())
+        Some(self.sure && self.grows_as_assumed(branch)?)
     }
 
     /// Whether an instruction is executed now.
@@ -327,20 +327,22 @@ impl Round<'_, '_> {
     }
 
     /// Registers that decide grow in this round as in the last.
-    fn grows_as_assumed(&self) -> bool {
-        let leaving = self.leaving;
-        let b32 = leaving.b32.iter().map(|&n| (Reg::B32(n), 32));
-        let mut registers = b32.chain(leaving.b64.iter().map(|&n| (Reg::B64(n), 64)));
-        registers.all(|(reg, bits)| {
+    fn grows_as_assumed(&self, branch: u32) -> Option<bool> {
+        let begins = self.leaving.begins(branch)?;
+        let b32 = begins.b32.iter().map(|&n| (Reg::B32(n), 32));
+        let mut registers = b32.chain(begins.b64.iter().map(|&n| (Reg::B64(n), 64)));
+        let grow = registers.all(|(reg, bits)| {
             let before = self.before(reg);
             match (before.step, self.values.get(&reg)) {
                 (Some(step), Some(after)) => *after == Some(before.plus(Value::fixed(step)).wrapped(bits)),
                 (step, None) => step == Some(0),
                 (None, _) => false,
             }
-        }) && leaving.pred.iter().all(|&p| match self.truths.get(&p) {
+        });
+        let same = begins.pred.iter().all(|&p| match self.truths.get(&p) {
             Some(truth) => truth.is_some_and(|truth| truth.sure && truth.now == self.now(p)),
             None => true,
-        })
+        });
+        Some(grow && same)
     }
 }

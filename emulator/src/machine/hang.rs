@@ -6,7 +6,7 @@ use super::mbarrier::{Mbarrier, sum};
 use super::names::{counted, counted_are};
 use super::scopes::Order;
 use super::warp::State;
-use crate::diagnostic::{Diagnostic, Label, Place, Severity};
+use crate::diagnostic::{Diagnostic, Label, Place, Severity, Subject};
 use crate::program::op::{Inst, Op};
 use std::cell::OnceCell;
 
@@ -75,9 +75,23 @@ impl Cluster<'_> {
         if let Some(drawn) = drawn {
             diagnostic.title = if fresh { format!("{}: {drawn}", diagnostic.title) } else { drawn };
         }
+        let root_place = self.place(root.site);
+        let at_root = diagnostic.labels.iter().position(|label| label.place == root_place).unwrap_or_default();
+        if let (Some(label), Some(subject)) = (diagnostic.labels.get_mut(at_root), self.waits_for(root)) {
+            label.concerns(subject);
+        }
         self.tell_others(&blocked, root, &chain, &mut diagnostic);
         self.tell_ended_ctas(&mut diagnostic);
         self.findings.add(diagnostic);
+    }
+
+    /// The barrier that somebody waits for.
+    fn waits_for(&self, b: &Blocked) -> Option<Subject> {
+        match b.state {
+            State::Mbarrier { barrier, .. } => Some(self.subject(barrier)),
+            State::CtaBarrier(id) => Some(Subject::CtaBarrier { cta: self.warps[b.warp].cta, id }),
+            _ => None,
+        }
     }
 
     /// Fragments that cannot go on, the likeliest roots first.
@@ -380,7 +394,12 @@ impl Cluster<'_> {
                 State::Ready | State::Chip(_) => "polls".into(),
             };
             let place = self.place(b.site);
-            if place == root_place || diagnostic.labels.iter().any(|l| l.place == place) {
+            let subject = self.waits_for(b);
+            if let Some(known) = diagnostic.labels.iter_mut().find(|l| l.place == place) {
+                subject.into_iter().for_each(|subject| known.concerns(subject));
+                continue;
+            }
+            if place == root_place {
                 continue;
             }
             if diagnostic.labels.len() >= MOST_LABELS {
@@ -393,9 +412,8 @@ impl Cluster<'_> {
             let same = blocked.iter().filter(|other| other.warp == b.warp && other.site == b.site);
             let mask = same.filter(|other| alike(&other.state, &b.state)).fold(0, |all, other| all | other.mask);
             let lanes = if mask.count_ones() < 32 { format!(" ({})", Self::lanes_text(mask)) } else { String::new() };
-            diagnostic
-                .labels
-                .push(Label { aside, ..Label::new(place, format!("{} {text}{lanes}", self.warp_name(b.warp))) });
+            let label = Label::new(place, format!("{} {text}{lanes}", self.warp_name(b.warp)));
+            diagnostic.labels.push(Label { aside, about: subject.into_iter().collect(), ..label });
         }
         if let Some(last) = diagnostic.labels.last_mut().filter(|_| unnamed > 0) {
             last.text += &format!(

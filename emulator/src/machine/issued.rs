@@ -19,6 +19,10 @@ const RECENT: usize = 64;
 pub struct Issued {
     /// The last of them.
     recent: VecDeque<Recent>,
+    /// The last MMA that follows one of another warp in the pipeline, behind that.
+    pub pipelined: Option<[Stamp; 2]>,
+    /// How often each warp has issued an MMA by a statement.
+    times: FxHashMap<(usize, u32), u64>,
     /// The last copies to tensor memory.
     pub copies: super::tensor_copy::IssuedCopies,
     /// The statement of each warp's last one, and of the last one of all.
@@ -74,6 +78,10 @@ pub struct Recent {
     /// Somebody has read the accumulator since.
     pub read: bool,
     pub stamp: Stamp,
+    /// How often its warp had issued one by this statement before.
+    pub nth: u64,
+    /// The epoch of its warp when it was issued.
+    pub at: u32,
 }
 
 impl Recent {
@@ -99,6 +107,13 @@ impl Recent {
 }
 
 impl Issued {
+    /// How often a warp has issued an MMA by this statement before; it does once more.
+    pub fn nth(&mut self, warp: usize, site: u32) -> u64 {
+        let times = self.times.entry((warp, site)).or_default();
+        *times += 1;
+        *times - 1
+    }
+
     pub fn add(&mut self, mma: Recent) {
         let sums = self.sums.entry(mma.stamp.actor).or_default();
         let new = Sum { column: mma.d.0, columns: mma.columns, epoch: mma.stamp.epoch };
@@ -125,6 +140,11 @@ impl Issued {
         self.loads.iter().any(|(&(w, first, count), &known)| {
             w == warp && first < column + columns && column < first + count && known.is_some_and(&of)
         })
+    }
+
+    /// The last one of the same accumulator, shape and kind.
+    pub fn same_sum(&self, ctas: (usize, usize), d: Extents, kind: Kind) -> Option<&Recent> {
+        self.recent.iter().rev().find(|m| (m.ctas, m.d, m.kind) == (ctas, d, kind))
     }
 
     /// The last ones of a warp.

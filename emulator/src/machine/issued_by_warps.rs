@@ -1,16 +1,20 @@
-//! MMAs that several warps issue, each the same: `elect.sync` elects a lane in every warp that comes to it.
+//! MMAs that several warps issue, each the same: `elect.sync` elects a lane in every warp that comes to it. And those that they issue in turns.
 
 use super::cluster::Cluster;
-use super::issued::Recent;
-use super::names::distinct;
+use super::drafts::Draft;
+use super::issued::{Extents, Recent};
+use super::names::{Name, distinct};
 use super::state::{ActorKind, Race};
 use crate::diagnostic::Severity;
+use crate::order::Stamp;
+use crate::program::kind::Kind;
 use crate::program::op::Op;
 
 impl Recent {
-    /// Whether another warp multiplies the same by the same statement, for the same accumulator.
+    /// Whether another warp multiplies the same by the same statement, for the same accumulator, and in the same round: warps that take turns come to
+    /// the same stage in other rounds.
     fn is_that_of_another_warp(&self, other: &Recent) -> bool {
-        let same = |m: &Recent| (m.stamp.site, m.ctas, m.d, m.operands, m.brought);
+        let same = |m: &Recent| (m.stamp.site, m.nth, m.ctas, m.d, m.operands, m.brought);
         self.warp != other.warp && same(self) == same(other)
     }
 }
@@ -52,5 +56,51 @@ impl Cluster<'_> {
         diagnostic.labels[0].text = format!("issued by {}", names.join(", "));
         self.findings.add(diagnostic);
         sites
+    }
+
+    /// A warp issues an MMA: which one it follows in the pipeline. Of another warp's, it is enough to know that it was issued (PTX ISA 9.7.16.6.4.3).
+    pub fn note_pipeline(&mut self, w: usize, new: Stamp, ctas: (usize, usize), d: Extents, kind: Kind) {
+        let knows = |m: &&Recent| m.warp != w && self.warps[w].views.hb.get(self.warps[m.warp].actor) >= m.at;
+        if let Some(before) = self.issued.same_sum(ctas, d, kind).filter(knows) {
+            self.issued.pipelined = Some([before.stamp, new]);
+        }
+    }
+
+    /// Two warps issue different MMAs for one accumulator, and nothing orders them.
+    pub fn explain_turns(&self, race: &Race, name: &Name) -> Option<Draft> {
+        let (first, second) = (race.conflict.first, race.second);
+        let mma = |stamp| match self.kind(stamp)? {
+            ActorKind::Mmas { warp, .. } if !self.is_tensor_copy(stamp.site) => Some(warp as usize),
+            _ => None,
+        };
+        let warps = [mma(first)?, mma(second)?];
+        if warps[0] == warps[1] {
+            return None;
+        }
+        let [before, now] = warps.map(|w| self.warp_name(w));
+        // Who begins one has a product of its own.
+        let begins = |w: usize| self.issued.of_warp(w).any(|mma| !mma.adds);
+        let own = warps.into_iter().all(begins);
+        let in_turns = if first.site == second.site && !own { " in turns" } else { "" };
+        let one = "let one thread issue all MMAs of an accumulator; or let each warp commit its MMAs, or arrive behind them \
+                   (tcgen05.fence::before_thread_sync, mbarrier.arrive), and the other wait for that before it issues its own.";
+        Some(Draft::of(race, Some(name))(
+            "race-tensor",
+            format!(
+                "{before} and {now} issue MMAs for {{}}{in_turns}, and nothing orders those of the one behind those of the other"
+            ),
+            vec![
+                self.label(second.site, format!("issued by {now}, which has not waited for {before}")),
+                self.label(first.site, format!("issued by {before} before")),
+            ],
+            "MMAs of one accumulator, shape and kind run in the order in which one thread issues them (PTX ISA 9.7.16.6.2); those of two threads \
+             do where the second has heard of the first's (9.7.16.6.4.3).",
+            match own {
+                true => format!(
+                    "Both begin a product: if each is to have an accumulator of its own, give it columns of its own; otherwise {one}"
+                ),
+                false => format!("L{}", &one[1..]),
+            },
+        ))
     }
 }

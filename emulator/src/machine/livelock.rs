@@ -11,7 +11,7 @@ use super::forecast::{Forecast, Left};
 use super::registers::Registers;
 use super::warp::{State, Warp};
 use crate::program::Kernel;
-use crate::program::leaving::Leaving;
+use crate::program::leaving::{Begins, Leaving};
 use crate::program::op::{L32, L64, Op, Reg};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,6 +24,9 @@ const LEAST_OF_A_ROUND: u64 = 2;
 const LONGER: u64 = 8;
 /// After so many at most they are compared with later ones: the warp may have come to another loop.
 const MOST_ROUNDS: u32 = 1 << 12;
+
+/// So many rounds of a pause, one behind the other, from which on it is looked at as a loop by itself.
+const PATIENCE: u32 = 1 << 8;
 
 /// What happened in a window that is more than asking again.
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,14 +51,25 @@ impl Activity {
     }
 }
 
-/// What decides how the loops of a kernel go on, by their branches back, as far as anybody has asked.
+/// By a branch back, and whether the loops around it are left out.
+type Known = FxHashMap<(u32, bool), Option<Arc<Leaving>>>;
+
+/// What decides how the loops of a kernel go on, by each of their branches back, as far as anybody has asked. It is the same for all of a loop.
 #[derive(Debug, Default)]
-pub struct Leavings(Mutex<FxHashMap<u32, Option<Arc<Leaving>>>>);
+pub struct Leavings(Mutex<Known>);
 
 impl Leavings {
-    fn of(&self, kernel: &Kernel, branch: u32) -> Option<Arc<Leaving>> {
+    /// `alone`: without the loops around it.
+    fn of(&self, kernel: &Kernel, branch: u32, alone: bool) -> Option<Arc<Leaving>> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.entry(branch).or_insert_with(|| Leaving::of(kernel, branch).map(Arc::new)).clone()
+        if let Some(leaving) = known.get(&(branch, alone)) {
+            return leaving.clone();
+        }
+        let leaving = Leaving::of(kernel, branch, alone).map(Arc::new);
+        let all = leaving.iter().filter(|_| !alone);
+        known.extend(all.flat_map(|all| all.back().map(|branch| ((branch, false), Some(all.clone())))));
+        known.insert((branch, alone), leaving.clone());
+        leaving
     }
 }
 
@@ -76,6 +90,9 @@ pub struct Rounds {
     last: u32,
     leaving: Option<Arc<Leaving>>,
     seen: Option<Box<Seen>>,
+    /// Rounds of a pause, one behind the other, and how many are taken for one.
+    paused: u32,
+    patience: u32,
     /// It is known to go round, by this branch, and what [`Cluster::writes`] and [`Cluster::far_writes`] were when the round began that all others are like.
     by: Option<(u32, [u64; 2])>,
     /// What ends it lies beyond all that the run may execute; or else it may end itself before.
@@ -102,6 +119,8 @@ impl Rounds {
             last: u32::MAX,
             leaving: None,
             seen: None,
+            paused: 0,
+            patience: PATIENCE,
             by: None,
             outlasts: false,
             leaves: false,
@@ -113,9 +132,10 @@ impl Rounds {
         self.leaves
     }
 
-    /// What decides how it goes on.
-    pub fn leaving(&self) -> Option<&Leaving> {
-        self.leaving.as_deref()
+    /// What decides how it goes on, and of that the registers where its round begins.
+    pub fn leaving(&self) -> Option<(&Leaving, &Begins)> {
+        let leaving = self.leaving.as_deref()?;
+        Some((leaving, leaving.begins(self.seen.as_ref()?.pc)?))
     }
 
     /// The warp looks at global memory.
@@ -155,13 +175,21 @@ struct Seen {
 
 impl Seen {
     fn is_like(&self, pc: u32, mask: u32, registers: &Registers, leaving: &Leaving) -> bool {
-        let b32 = || leaving.b32.iter().map(|&n| &registers.b32[usize::from(n)]);
-        let b64 = || leaving.b64.iter().map(|&n| &registers.b64[usize::from(n)]);
-        let pred = || leaving.pred.iter().map(|&n| registers.pred[usize::from(n)]);
+        let Some(begins) = leaving.begins(self.pc) else { return false };
+        let low = |reg: Reg| leaving.low.get(&reg).copied().unwrap_or(u64::MAX);
+        let same32 = |(&n, known): (&u16, &L32)| {
+            let bits = low(Reg::B32(n)) as u32;
+            registers.b32[usize::from(n)].iter().zip(known).all(|(now, then)| (now ^ then) & bits == 0)
+        };
+        let same64 = |(&n, known): (&u16, &L64)| {
+            let bits = low(Reg::B64(n));
+            registers.b64[usize::from(n)].iter().zip(known).all(|(now, then)| (now ^ then) & bits == 0)
+        };
+        let pred = || begins.pred.iter().map(|&n| registers.pred[usize::from(n)]);
         (self.pc, self.mask) == (pc, mask)
             && pred().eq(self.pred.iter().copied())
-            && b32().eq(&self.b32)
-            && b64().eq(&self.b64)
+            && begins.b32.iter().zip(&self.b32).all(same32)
+            && begins.b64.iter().zip(&self.b64).all(same64)
             && !leaving.by_time
     }
 }
@@ -207,8 +235,8 @@ impl Cluster<'_> {
             *rounds = Rounds::since(changes, far_changes);
         } else if !(rounds.first..=rounds.last).contains(&pc) {
             // Another loop. That it ends by itself is thought of it, too, until more is known.
-            let Rounds { far, strong, leaves, .. } = *rounds;
-            *rounds = Rounds { far, strong, leaves, ..Rounds::since(changes, rounds.since_far) };
+            let Rounds { far, strong, leaves, patience, .. } = *rounds;
+            *rounds = Rounds { far, strong, leaves, patience, ..Rounds::since(changes, rounds.since_far) };
         }
         rounds.count += 1;
         if rounds.count >= rounds.next {
@@ -231,7 +259,14 @@ impl Cluster<'_> {
         }
         let (registers, mask, rounds) = (&warp.registers, warp.fragments[f].mask, &mut warp.rounds);
         let time = warp.fragments[f].ready_at;
-        if rounds.leaving.as_deref().is_some_and(|leaving| leaving.pauses.contains(&pc)) {
+        let pauses = rounds.leaving.as_deref().is_some_and(|leaving| leaving.pauses.contains(&pc));
+        rounds.paused = if pauses { rounds.paused + 1 } else { 0 };
+        if pauses && rounds.paused >= rounds.patience {
+            // It may never end. If it does, the next one may take longer.
+            rounds.patience = rounds.patience.saturating_mul(2);
+            (rounds.leaving, rounds.seen) = (self.leavings.of(self.kernel, pc, true), None);
+            (rounds.by, rounds.outlasts) = (None, false);
+        } else if pauses {
             // No round of its own.
             rounds.count -= 1;
             return;
@@ -263,13 +298,17 @@ impl Cluster<'_> {
                 return;
             }
         }
-        let Some(leaving) = self.leavings.of(self.kernel, pc).filter(|leaving| !leaving.pauses.contains(&pc)) else {
+        let known = self.warps[w].rounds.leaving.clone().filter(|known| known.begins(pc).is_some());
+        let Some(leaving) = known.or_else(|| self.leavings.of(self.kernel, pc, false)) else { return };
+        if leaving.pauses.contains(&pc) {
+            self.warps[w].rounds.leaving = Some(leaving);
             return;
-        };
+        }
+        let Some(begins) = leaving.begins(pc) else { return };
         let Warp { registers, rounds, .. } = &mut self.warps[w];
-        let b32 = leaving.b32.iter().map(|&n| registers.b32[usize::from(n)]).collect();
-        let b64 = leaving.b64.iter().map(|&n| registers.b64[usize::from(n)]).collect();
-        let pred = leaving.pred.iter().map(|&n| registers.pred[usize::from(n)]).collect();
+        let b32 = begins.b32.iter().map(|&n| registers.b32[usize::from(n)]).collect();
+        let b64 = begins.b64.iter().map(|&n| registers.b64[usize::from(n)]).collect();
+        let pred = begins.pred.iter().map(|&n| registers.pred[usize::from(n)]).collect();
         rounds.seen = Some(Box::new(Seen { pc, mask, at: count, widest: pc, writes: now, time, b32, b64, pred }));
         if let [first, .., last] = leaving.members[..] {
             (rounds.first, rounds.last) = (first, last);
@@ -281,12 +320,13 @@ impl Cluster<'_> {
     fn outlasts(&mut self, w: usize, pc: u32, time: u64) -> bool {
         let Warp { registers, rounds, .. } = &self.warps[w];
         let (Some(seen), Some(leaving)) = (rounds.seen.as_deref(), rounds.leaving.clone()) else { return false };
+        let Some(begins) = leaving.begins(pc) else { return false };
         let mut steps: FxHashMap<Reg, [i128; 32]> = FxHashMap::default();
-        for (&n, before) in leaving.b32.iter().zip(&seen.b32) {
+        for (&n, before) in begins.b32.iter().zip(&seen.b32) {
             let by = |lane: usize| i128::from(registers.b32[usize::from(n)][lane].wrapping_sub(before[lane]) as i32);
             steps.insert(Reg::B32(n), std::array::from_fn(by));
         }
-        for (&n, before) in leaving.b64.iter().zip(&seen.b64) {
+        for (&n, before) in begins.b64.iter().zip(&seen.b64) {
             let by = |lane: usize| i128::from(registers.b64[usize::from(n)][lane].wrapping_sub(before[lane]) as i64);
             steps.insert(Reg::B64(n), std::array::from_fn(by));
         }
@@ -298,7 +338,8 @@ impl Cluster<'_> {
         let writes = [self.writes, self.far_writes];
         let rounds = &mut self.warps[w].rounds;
         rounds.outlasts = forecast == Forecast::Outlasts;
-        rounds.leaves = forecast == Forecast::Leaves;
+        // Where that is not known, what it counts may end it.
+        rounds.leaves = forecast != Forecast::Outlasts;
         if let (true, Some(seen)) = (rounds.outlasts, &mut rounds.seen) {
             rounds.by = Some((pc, std::mem::replace(&mut seen.writes, writes)));
         }
@@ -308,13 +349,10 @@ impl Cluster<'_> {
     /// The warp whose loop ends only after all that the run may execute, if what it looks at in memory stays as it is. Of a wait for an mbarrier more is
     /// known: what should arrive there.
     pub fn outlasting(&self) -> Option<usize> {
-        let waits = |w: usize| self.endless(w).is_some_and(|(site, _)| self.is_wait(site));
+        let is_wait = |at: usize| matches!(self.kernel.code[at].op, Op::BarrierWait { .. });
+        let waits = |w: usize| self.endless_at(w).is_some_and(|(at, _)| is_wait(at));
         (0..self.warps.len())
             .find(|&w| self.warps[w].rounds.outlasts && self.is_going_round(&self.warps[w]) && !waits(w))
-    }
-
-    fn is_wait(&self, site: u32) -> bool {
-        self.kernel.code.iter().any(|inst| inst.site == site && matches!(inst.op, Op::BarrierWait { .. }))
     }
 
     /// Of a cluster in which all go round: nobody else can end that, or another cluster, by what it writes to global memory.
@@ -339,8 +377,11 @@ impl Cluster<'_> {
     }
 
     fn is_going_round(&self, warp: &Warp) -> bool {
-        let Rounds { since, since_far, far, by, .. } = warp.rounds;
-        by.is_some() && since == self.changes && (!far || since_far == self.far_changes)
+        let Rounds { since, since_far, far, by, ref leaving, .. } = warp.rounds;
+        // It may have left the loop, and have come to no other branch back so far.
+        let inside = |pc: u32| leaving.as_deref().is_some_and(|leaving| leaving.members.binary_search(&pc).is_ok());
+        let goes_round = by.is_some() && since == self.changes && (!far || since_far == self.far_changes);
+        goes_round && warp.fragments.iter().any(|f| goes_on(&f.state) && inside(f.pc))
     }
 
     /// Whether all of the cluster goes round until somebody changes memory.
@@ -360,6 +401,11 @@ impl Cluster<'_> {
 
     /// The loop that a warp goes round in for ever: what it looks at last there, or else its branch, and whether it looks at anything.
     pub fn endless(&self, w: usize) -> Option<(u32, bool)> {
+        self.endless_at(w).map(|(at, looks)| (self.kernel.code[at].site, looks))
+    }
+
+    /// The same, by the place in the code.
+    fn endless_at(&self, w: usize) -> Option<(usize, bool)> {
         let rounds = &self.warps[w].rounds;
         let by = self.endless_branch(w)?;
         let leaving = rounds.leaving.as_deref()?;
@@ -371,10 +417,8 @@ impl Cluster<'_> {
             Op::BarrierWait { .. } => true,
             _ => false,
         };
-        match (target..=by).rev().find(looks) {
-            Some(at) => Some((code[at as usize].site, true)),
-            None => Some((code[by as usize].site, false)),
-        }
+        let found = (target..=by).rev().find(looks);
+        Some((found.unwrap_or(by) as usize, found.is_some()))
     }
 
     /// All that it does and looks at from now on is noted, and its rounds count anew.
@@ -383,8 +427,8 @@ impl Cluster<'_> {
         self.round_since = None;
         let (since, since_far) = (self.changes, self.far_changes);
         for rounds in self.warps.iter_mut().map(|warp| &mut warp.rounds) {
-            let Rounds { far, strong, leaving, .. } = std::mem::take(rounds);
-            *rounds = Rounds { count: ROUNDS, far, strong, leaving, ..Rounds::since(since, since_far) };
+            let Rounds { far, strong, leaving, patience, .. } = std::mem::take(rounds);
+            *rounds = Rounds { count: ROUNDS, far, strong, leaving, patience, ..Rounds::since(since, since_far) };
         }
     }
 }
@@ -448,5 +492,36 @@ impl Chip<'_> {
             written.extend(trail.far_writes());
         }
         trails().flatten().all(|trail| trail.far_reads().all(|spot| !written.contains(&spot)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Hundreds of polls, one behind the other, in a loop around them: each has a branch back, and all are one loop.
+    #[test]
+    fn what_decides_is_computed_once_for_a_loop() {
+        let poll = |n: usize| {
+            format!("I{n}:\nld.acquire.gpu.global.u32 %r1, [%a];\nsetp.ne.u32 %p0, %r1, 0;\n@%p0 bra I{n};\n")
+        };
+        let polls: String = (0..300).map(poll).collect();
+        let text = format!(
+            ".version 8.7\n.target sm_100a\n.address_size 64\n.entry k(.param .u64 a) {{\n.reg .b32 %r<3>;\n.reg .b64 %a;\n.reg .pred %p0;\n\
+             ld.param.u64 %a, [a];\nmov.u32 %r2, 0;\nL:\n{polls}add.u32 %r2, %r2, 1;\nsetp.lt.u32 %p0, %r2, 4;\n@%p0 bra L;\nret;\n}}\n"
+        );
+        let program = crate::load(&text).expect("it loads");
+        let kernel = &program.kernels[0];
+        let back = |(pc, inst): (usize, &crate::program::op::Inst)| match inst.op {
+            Op::Branch { target, .. } => (target as usize <= pc).then_some(pc as u32),
+            _ => None,
+        };
+        let branches: Vec<u32> = kernel.code.iter().enumerate().filter_map(back).collect();
+        let leavings = Leavings::default();
+        let all: Vec<_> =
+            branches.iter().map(|&branch| leavings.of(kernel, branch, false).expect("it is a loop")).collect();
+        assert_eq!(all.len(), 301);
+        assert!(all.iter().all(|leaving| Arc::ptr_eq(leaving, &all[0])));
+        assert!(branches.iter().all(|&branch| all[0].begins(branch).is_some()));
     }
 }

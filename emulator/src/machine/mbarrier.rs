@@ -187,16 +187,19 @@ pub struct Passing {
 pub struct Overtaken {
     /// The later of the two.
     pub phase: u64,
-    /// The statement of the wait, and its warp.
+    /// The statement of the wait, its warp, and the epoch of that then.
     pub site: u32,
     pub warp: usize,
+    pub actor: ActorId,
+    pub epoch: u32,
     /// It passed for the same phase twice running, or twice before any phase.
     pub again: bool,
 }
 
 impl Overtaken {
     fn of(wait: &Passing) -> Overtaken {
-        Overtaken { phase: wait.before, site: wait.site, warp: wait.warp, again: wait.again }
+        let &Passing { before: phase, warp, actor, epoch, site, again } = wait;
+        Overtaken { phase, site, warp, actor, epoch, again }
     }
 }
 
@@ -363,6 +366,12 @@ impl Mbarrier {
         let phases = if (known & 1) as u32 != parity & 1 { known } else { known + 1 };
         let behind = self.phase.saturating_sub(phases).min(self.completed.len() as u64 - 1);
         (self.phase - behind, &self.completed[self.completed.len() - 1 - behind as usize])
+    }
+
+    /// Since it was initialised, for the first time, an even number of phases is complete, and nothing that completed them came behind this epoch.
+    pub fn ends_even_without(&self, actor: ActorId, epoch: u32) -> bool {
+        let knows = self.completed.back().is_none_or(|last| last.views.came_before(actor) >= epoch);
+        self.earlier == 0 && self.phase > 0 && self.phase.is_multiple_of(2) && !knows
     }
 
     /// A wait passes.

@@ -160,6 +160,7 @@ impl Cluster<'_> {
         let Queue { actor, epoch, busy_until, .. } = self.queued(w, lane, site);
         let stamp = Stamp::asynchronous(actor, epoch, site, self.index);
         self.mma_reaches(w, group, (actor, epoch), site);
+        self.note_pipeline(w, stamp, (group[0], group.len()), (column, i.m, i.n), i.kind);
 
         // Operands: bounds, and who wrote them.
         let (m_each, n_each) = (i.m / group.len() as u32, i.n / group.len() as u32);
@@ -301,6 +302,8 @@ impl Cluster<'_> {
             adds: inputs.accumulate,
             read: false,
             stamp,
+            nth: self.issued.nth(w, site),
+            at: self.warps[w].views.hb.get(self.warps[w].actor),
         };
         if self.options.judges() {
             self.accumulators_apart(&recent);

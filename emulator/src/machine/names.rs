@@ -3,7 +3,7 @@
 use super::cluster::Cluster;
 use super::parties::{thread, triple};
 use super::registers::lanes;
-use crate::diagnostic::{Diagnostic, Label, Place, Severity};
+use crate::diagnostic::{Diagnostic, Label, Place, Severity, Subject};
 use crate::launch::{Region, RegionKind, RegionSpace};
 use crate::program::op::Reg;
 use crate::report::Barrier;
@@ -150,6 +150,12 @@ impl Cluster<'_> {
         let b = &self.barriers[barrier as usize];
         let name = self.name_of_barrier_at(b.offset);
         if self.ctas.len() > 1 { format!("{name} of CTA {}", b.cta) } else { name }
+    }
+
+    /// What tells an mbarrier from others.
+    pub fn subject(&self, barrier: u32) -> Subject {
+        let b = &self.barriers[barrier as usize];
+        Subject::Mbarrier { cta: b.cta, offset: b.offset }
     }
 
     /// The name of its variable or region, and where in it the mbarrier lies if there are several.

@@ -92,7 +92,7 @@ impl Cluster<'_> {
 
     /// Where a warp counts the rounds of the loop that it is in, or looks at the clock, and that decides whether it is left.
     fn what_counts(&self, w: usize) -> Option<Label> {
-        let leaving = self.warps[w].rounds.leaving()?;
+        let (leaving, begins) = self.warps[w].rounds.leaving()?;
         let code = &self.kernel.code;
         let decide = || leaving.members.iter().filter(|at| !leaving.idle.contains(at)).map(|&at| &code[at as usize]);
         let time = decide().find(|inst| matches!(inst.op, Op::Special { which, .. } if which.is_time()));
@@ -100,8 +100,8 @@ impl Cluster<'_> {
             return Some(self.label(time.site, "it looks at the clock here, which would end it at last"));
         }
         let kept = |reg: &Reg| match reg {
-            Reg::B32(n) => leaving.b32.contains(n),
-            Reg::B64(n) => leaving.b64.contains(n),
+            Reg::B32(n) => begins.b32.contains(n),
+            Reg::B64(n) => begins.b64.contains(n),
             _ => false,
         };
         let counts = decide()

@@ -38,6 +38,7 @@ pub struct Statements<'a> {
     known: OnceCell<FxHashMap<(u32, u32), Does>>,
     /// The same way: the first and the last instruction. A statement of a device function has some for each call.
     order: OnceCell<FxHashMap<(u32, u32), (usize, usize)>>,
+    writers: OnceCell<Writers>,
 }
 
 impl<'a> Statements<'a> {
@@ -70,12 +71,10 @@ impl<'a> Statements<'a> {
 
     /// The statement that has written the count of an mbarrier which is initialised here.
     pub fn writer_of_count(&self, init: &Place) -> Option<usize> {
-        let is_it = |inst: &Inst| self.at(inst) == Some((init.line, init.column));
-        let (at, count) = self.code.iter().enumerate().find_map(|(at, inst)| match inst.op {
-            Op::BarrierInit { count, .. } if is_it(inst) => Some((at, count)),
-            _ => None,
-        })?;
-        Writers::new(self.code).last(at, Reg::B32(count))
+        let order = self.order.get_or_init(|| self.in_order());
+        let &(at, _) = order.get(&(init.line, init.column))?;
+        let Op::BarrierInit { count, .. } = self.code[at].op else { return None };
+        self.writers.get_or_init(|| Writers::new(self.code)).last(at, Reg::B32(count))
     }
 
     fn at(&self, inst: &Inst) -> Option<(u32, u32)> {

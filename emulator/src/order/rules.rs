@@ -380,9 +380,10 @@ pub const RULES: &[Rule] = &[
     rule(
         "mma-after-mma",
         "tcgen05.mma.",
-        "tcgen05.mma by the same thread, of the same kind, with the same accumulator and shape.",
-        "The second adds to what the first left: they run as a pipeline. MMAs of two threads, of two kinds, and of accumulators that overlap, do not.",
-        "PTX ISA 9.7.16.6.1, 9.7.16.6.2",
+        "tcgen05.mma of the same kind, with the same accumulator and shape, by the same thread, or by one that has learnt of the first one's issue \
+         (tcgen05.fence::before_thread_sync, synchronisation, ::after_thread_sync).",
+        "The second adds to what the first left: they run as a pipeline. MMAs of two kinds, and of accumulators that overlap, do not.",
+        "PTX ISA 9.7.16.6.1, 9.7.16.6.2, 9.7.16.6.4.3",
     ),
     rule(
         "mma-after-copy",

@@ -8,7 +8,7 @@ use super::dependence::deciding;
 use super::facts::number;
 use super::flow::{NEVER, predecessors, spread, successors};
 use super::op::{Inst, Op, Reg};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Statements of a loop of which it is asked whether branches matter; beyond that, all do.
 const MOST: usize = 1 << 12;
@@ -18,10 +18,8 @@ const MOST: usize = 1 << 12;
 pub struct Leaving {
     /// Branches back of pauses in the round, whose length decides nothing.
     pub pauses: FxHashSet<u32>,
-    /// Registers that decide, of those that are alive where a round begins.
-    pub b32: Vec<u16>,
-    pub b64: Vec<u16>,
-    pub pred: Vec<u16>,
+    /// Of each branch back, the registers that decide where the round behind it begins.
+    begins: FxHashMap<u32, Begins>,
     /// The instructions of the loop, and its conditional branches that decide.
     pub members: Vec<u32>,
     pub branches: FxHashSet<u32>,
@@ -29,6 +27,16 @@ pub struct Leaving {
     pub idle: FxHashSet<u32>,
     /// One of them asks for the time.
     pub by_time: bool,
+    /// Of registers of which nothing but low bits decides: these.
+    pub low: FxHashMap<Reg, u64>,
+}
+
+/// Registers that decide, of those that are alive where a round begins.
+#[derive(Debug, Default)]
+pub struct Begins {
+    pub b32: Vec<u16>,
+    pub b64: Vec<u16>,
+    pub pred: Vec<u16>,
 }
 
 /// The loop around a branch back: all from which a way leads there, and to which one leads from there.
@@ -64,11 +72,21 @@ fn is_conditional(inst: &Inst) -> bool {
 }
 
 impl Leaving {
-    /// Of the loop that this branch goes back in.
-    pub fn of(kernel: &Kernel, branch: u32) -> Option<Leaving> {
+    /// Its branches back.
+    pub fn back(&self) -> impl Iterator<Item = u32> {
+        self.begins.keys().copied()
+    }
+
+    /// The registers that decide, where the round behind a branch back begins.
+    pub fn begins(&self, branch: u32) -> Option<&Begins> {
+        self.begins.get(&branch)
+    }
+
+    /// Of the loop that this branch goes back in: the same for all branches back in it. Or of its own rounds alone, without the loops around them.
+    pub fn of(kernel: &Kernel, branch: u32, alone: bool) -> Option<Leaving> {
         let (code, branch) = (&kernel.code[..], branch as usize);
         let Op::Branch { target, .. } = code.get(branch)?.op else { return None };
-        let around = Around::of(code, branch, target as usize);
+        let around = Around::of(code, branch, target as usize, alone);
         let (n32, n64, preds) = kernel.registers;
         let (n32, n64) = (usize::from(n32), usize::from(n64));
         let words = (n32 + n64 + usize::from(preds) + 2).div_ceil(64);
@@ -89,33 +107,47 @@ impl Leaving {
         };
         let back = |at: &usize| matches!(code[*at].op, Op::Branch { target, .. } if target as usize <= *at);
         let paused = open.iter().flat_map(|&b| around.apart(b).chain([b])).filter(back).map(|at| at as u32).collect();
-        let begins = &alive[around.members.binary_search(&(target as usize)).ok()?];
-        let among =
-            |from: usize, to: usize| (from..to).filter(|&n| has(begins, n)).map(move |n| (n - from) as u16).collect();
+        let begins = |at: usize| {
+            let Op::Branch { target, .. } = code[at].op else { return None };
+            let set = &alive[around.members.binary_search(&(target as usize)).ok()?];
+            let among =
+                |from: usize, to: usize| (from..to).filter(|&n| has(set, n)).map(move |n| (n - from) as u16).collect();
+            let (b32, b64) = (among(0, n32), among(n32, n32 + n64));
+            (target as usize <= at).then(|| Begins { b32, b64, pred: among(n32 + n64, n32 + n64 + usize::from(preds)) })
+        };
+        let begins: FxHashMap<u32, Begins> =
+            around.members.iter().filter_map(|&at| Some((at as u32, begins(at)?))).collect();
+        if !begins.contains_key(&(branch as u32)) {
+            return None;
+        }
         let gives = |at: &usize| {
             let behind = around.behind(*at, words, &alive);
             code[*at].defs.iter().any(|&reg| numbers(reg).any(|n| has(&behind, n)))
         };
+        let decides = |at: &usize| around.does_decide(*at, &around.behind(*at, words, &alive), &numbers, &branches);
+        let deciding: Vec<usize> = around.members.iter().copied().filter(decides).collect();
+        let low = around.low_bits(kernel, &deciding);
         let (finds, idle): (Vec<usize>, Vec<usize>) = around.members.iter().partition(|at| gives(at));
         let by_time = finds.iter().any(|&at| matches!(code[at].op, Op::Special { which, .. } if which.is_time()));
         Some(Leaving {
             pauses: paused,
-            b32: among(0, n32),
-            b64: among(n32, n32 + n64),
-            pred: among(n32 + n64, n32 + n64 + usize::from(preds)),
+            begins,
             members: around.members.iter().map(|&at| at as u32).collect(),
             branches: branches.into_iter().map(|at| at as u32).collect(),
             idle: idle.into_iter().map(|at| at as u32).collect(),
             by_time,
+            low,
         })
     }
 }
 
 impl<'k> Around<'k> {
-    fn of(code: &'k [Inst], branch: usize, target: usize) -> Around<'k> {
+    fn of(code: &'k [Inst], branch: usize, target: usize, alone: bool) -> Around<'k> {
         let next = successors(code, true);
         let (mut from, mut to) = (vec![false; code.len() + 1], vec![false; code.len() + 1]);
         spread(target, &next, &mut from);
+        // What leads to its begin is of the loops around it.
+        to[target] = alone;
         spread(branch, &predecessors(&next), &mut to);
         let inside: Vec<bool> = from.iter().zip(&to).map(|(from, to)| *from && *to).collect();
         let members = (0..code.len()).filter(|&at| inside[at]).collect();
@@ -213,5 +245,36 @@ impl<'k> Around<'k> {
             }
         }
         alive
+    }
+
+    /// Registers of which nothing but low bits decides, and these bits: what chooses one of eight flags, of a count that goes on for ever. All that
+    /// uses them takes bits of them by a mask, or adds something to them that lies in another register.
+    fn low_bits(&self, kernel: &Kernel, deciding: &[usize]) -> FxHashMap<Reg, u64> {
+        let constant = |reg: Reg| match reg {
+            Reg::B32(n) => kernel.constants32.iter().find(|(reg, _)| *reg == n).map(|&(_, value)| value.into()),
+            Reg::B64(n) => kernel.constants64.iter().find(|(reg, _)| *reg == n).map(|&(_, value)| value),
+            _ => None,
+        };
+        let mut low: FxHashMap<Reg, u64> = FxHashMap::default();
+        for inst in deciding.iter().map(|&at| &self.code[at]) {
+            let text = kernel.sites.get(inst.site as usize).map_or("", |place| &place.text);
+            let opcode = text.split_whitespace().find(|word| !word.starts_with('@')).unwrap_or_default();
+            let (name, ty) = opcode.split_once('.').unwrap_or_default();
+            let integer = ["b32", "b64", "u32", "u64", "s32", "s64"].contains(&ty);
+            for &reg in inst.uses.iter() {
+                let mut others = inst.uses.iter().copied().filter(|&other| other != reg);
+                let bits = match (name, others.next().filter(|_| integer && inst.uses.len() == 2)) {
+                    ("and", Some(other)) => constant(other).unwrap_or(u64::MAX),
+                    ("add" | "sub", Some(_)) if *inst.defs == [reg] => 0,
+                    _ => u64::MAX,
+                };
+                let halves = if let Reg::B128(n) = reg { [Reg::B64(n), Reg::B64(n + 1)] } else { [reg; 2] };
+                halves.into_iter().for_each(|reg| *low.entry(reg).or_default() |= bits);
+            }
+        }
+        // A sum carries from lower bits to higher ones.
+        low.values_mut().for_each(|bits| *bits = u64::MAX.checked_shr(bits.leading_zeros()).unwrap_or_default());
+        low.retain(|reg, bits| *bits != u64::MAX && matches!(reg, Reg::B32(_) | Reg::B64(_)));
+        low
     }
 }

@@ -158,6 +158,63 @@ fn every_warp_or_every_lane_issues_the_mmas() {
     assert!(!noted.contains(&"product-added-twice"), "{noted:?}");
 }
 
+/// What warps 0 and 1 do in each of six rounds: wait for the commit of the round before, and multiply one of three slices.
+const TURN: &str = "
+    and.b32 %r40, %r21, 1;
+    mov.u32 %r41, turns;
+    mad.lo.u32 %r42, %r40, 8, %r41;
+    setp.ne.u32 %p7, %r40, %r1;
+    @%p7 bra NEXT;
+    @!%p3 bra FIRST;
+    xor.b32 %r43, %r42, 8;
+    sub.u32 %r44, %r21, 1;
+    shr.u32 %r44, %r44, 1;
+    and.b32 %r44, %r44, 1;
+TURN:
+    mbarrier.try_wait.parity.shared::cta.b64 %p7, [%r43], %r44;
+    @!%p7 bra TURN;
+FIRST:
+    tcgen05.mma.cta_group::1.kind::f16 [%r2], %rd3, %rd4, 0x08200010, %p3;
+    tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r42];
+NEXT:
+    setp.ne.u32 %p7, %r21, 2;
+    @%p7 bra ON;
+    sub.s64 %rd3, %rd3, 6;
+    sub.s64 %rd4, %rd4, 6;
+ON:";
+
+/// Two warps take turns at the MMAs of a loop, and come to a slice that the other has had in a round of their own: none is issued twice. Where each waits
+/// for the commit of the one before, all is in order.
+#[test]
+fn two_warps_take_turns_at_the_mmas() {
+    let computed = "    xor.b32 %r11, %r11, %r10;\n    xor.b32 %r11, %r11, %r10;\n    st.shared.v4.b32 [%r8], {%r11";
+    let init = "[mma_done], 2;\n    mbarrier.init.shared::cta.b64 [turns], 1;\n    mbarrier.init.shared::cta.b64 [turns+8], 1;";
+    let edits = [
+        ("    .shared .align 8 .b64 mma_done;", "{}\n    .shared .align 16 .b64 turns[2];"),
+        ("[mma_done], 1;", init),
+        ("    st.shared.v4.b32 [%r8], {%r11", computed),
+        ("    // MMA, by one thread.\n    @%p0 bra ISSUED;\n", "    setp.gt.u32 %p7, %r1, 1;\n    @%p7 bra ISSUED;\n"),
+        ("    tcgen05.mma.cta_group::1.kind::f16 [%r2], %rd3, %rd4, 0x08200010, %p3;", TURN),
+        ("    setp.lt.u32 %p4, %r21, 4;", "    setp.lt.u32 %p4, %r21, 6;"),
+    ];
+    let report = ran(OneTile, &edits);
+    assert!(report.is_clean(), "{}", told(&report.findings));
+    let wait = "TURN:\n    mbarrier.try_wait.parity.shared::cta.b64 %p7, [%r43], %r44;\n    @!%p7 bra TURN;\n";
+    let without = [&edits[..], &[(wait, "")]].concat();
+    let says = ["warp 0 and warp 1 issue MMAs", "in turns", "Let one thread issue all MMAs of an accumulator"];
+    one(OneTile, &without, "race-tensor", "tcgen05.mma", &says);
+    // Nobody need wait for the MMAs themselves: they run as a pipeline where the one warp knows that the other has issued its own.
+    let arrives = [
+        (
+            "    tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r42];",
+            "    tcgen05.fence::before_thread_sync;\n    mbarrier.arrive.shared::cta.b64 %rd20, [%r42];",
+        ),
+        ("    @!%p7 bra TURN;\n", "{}    tcgen05.fence::after_thread_sync;\n"),
+    ];
+    let report = ran(OneTile, &[&edits[..], &arrives].concat());
+    assert!(report.is_clean(), "{}", told(&report.findings));
+}
+
 #[test]
 fn one_cta_of_a_pair_frees_its_columns() {
     let edits = [(

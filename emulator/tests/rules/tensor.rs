@@ -113,6 +113,17 @@ pub fn tensor() -> Vec<Case> {
                 epilogue()
             )),
         ),
+        // Of another thread, which has told of its issue; nobody waits for it.
+        order(
+            "mma-after-mma",
+            PAIR,
+            &["race-tensor"],
+            kernel(&format!(
+                "@%p2 {MMA}\n@%p2 {COMMIT} [bar_b];\ntcgen05.fence::before_thread_sync;\nbar.sync 0; // rule\n\
+                 tcgen05.fence::after_thread_sync;\n@%first {MMA}\n@%first {COMMIT} [bar_a];\n{a}\n{b}\n{}",
+                epilogue()
+            )),
+        ),
         second_mma(MMA.replace("0x08080010", "0x04040010")),
         // Of two kinds, with accumulator and shape in common.
         second_mma(MMA.replace("kind::f16", "kind::tf32").replace("0x08080010", "0x08080910")),
