@@ -374,9 +374,41 @@ impl Cluster<'_> {
         self.findings.add_alike(diagnostic);
     }
 
+    /// An MMA reads elements padded that a map of elements of 4 bits has loaded side by side.
+    fn packed_for_padded(&mut self, operands: Vec<(Laid, (Element, u32))>) {
+        let Some(&(first, _)) = operands.first() else { return };
+        if self.depths.of_other_width.contains(&first.site) {
+            return;
+        }
+        self.depths.of_other_width.push(first.site);
+        let names: Vec<String> = operands.iter().map(|(laid, _)| laid.which.to_string()).collect();
+        let mut diagnostic = self.problem(
+            "type-mismatch",
+            first.site,
+            format!("an MMA takes elements of {} for padded ones, which were loaded side by side", names.join(" and ")),
+            "kind::f8f6f4 and kind::mxf8f6f4 read elements of 4 and 6 bits padded, sixteen of them in 16 bytes; kind::mxf4 and kind::mxf4nvf4 read those of 4 bits \
+             side by side (PTX ISA 9.7.16.10.4, 5.5.1.1).",
+            "Give the tensor map the type that pads elements of 4 bits (16U4_ALIGN16B; `u4_align16` in a launch file), with a box of 128 elements, which then takes \
+             128 bytes of each row."
+                .into(),
+        );
+        diagnostic.severity = Severity::Finding;
+        for (laid, (_, load)) in operands {
+            let text = format!("the box of {} is loaded here, two elements in each byte", laid.which);
+            diagnostic.labels.push(self.label(load, text));
+        }
+        self.findings.add_alike(diagnostic);
+    }
+
     /// An MMA takes operands for elements of another width than those of the tensor map by which they were loaded: a note, since a map may also be
     /// there to move bytes. Of 4 bits that lie side by side, maps of bytes are the usual ones.
     fn elements_of_other_width(&mut self, operands: Vec<(Laid, (Element, u32))>) {
+        let dense =
+            |(laid, (element, _)): &&(Laid, (Element, u32))| laid.d.elements.data < 16 && *element == Element::U4Align8;
+        let packed: Vec<_> = operands.iter().filter(dense).copied().collect();
+        if !packed.is_empty() {
+            return self.packed_for_padded(packed);
+        }
         let wide = |(laid, (element, _)): &(Laid, (Element, u32))| laid.d.elements.log_bits > 2 && !element.is_packed();
         let operands: Vec<_> = operands.into_iter().filter(wide).collect();
         let Some(&(first, (element, _))) = operands.first() else { return };

@@ -82,8 +82,6 @@ impl Cluster<'_> {
         let begins = |w: usize| self.issued.of_warp(w).any(|mma| !mma.adds);
         let own = warps.into_iter().all(begins);
         let in_turns = if first.site == second.site && !own { " in turns" } else { "" };
-        let one = "let one thread issue all MMAs of an accumulator; or let each warp commit its MMAs, or arrive behind them \
-                   (tcgen05.fence::before_thread_sync, mbarrier.arrive), and the other wait for that before it issues its own.";
         Some(Draft::of(race, Some(name))(
             "race-tensor",
             format!(
@@ -96,10 +94,12 @@ impl Cluster<'_> {
             "MMAs of one accumulator, shape and kind run in the order in which one thread issues them (PTX ISA 9.7.16.6.2); those of two threads \
              do where the second has heard of the first's (9.7.16.6.4.3).",
             match own {
-                true => format!(
-                    "Both begin a product: if each is to have an accumulator of its own, give it columns of its own; otherwise {one}"
-                ),
-                false => format!("L{}", &one[1..]),
+                true => "Give each warp an accumulator of its own, in columns of its own: both begin a product there. If they are to add to one, let one thread issue \
+                         all MMAs of it."
+                    .into(),
+                false => "Let one thread issue all MMAs of an accumulator; or let each warp commit its MMAs, or arrive behind them (tcgen05.fence::before_thread_sync, \
+                          mbarrier.arrive), and the other wait for that before it issues its own."
+                    .into(),
             },
         ))
     }

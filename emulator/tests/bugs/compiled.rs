@@ -3,7 +3,7 @@
 
 use super::case::told;
 use super::common;
-use emulator::{Diagnostic, Report, Severity};
+use emulator::{Diagnostic, Element, Param, Report, Severity};
 
 #[path = "../gluon/case.rs"]
 pub mod case;
@@ -150,4 +150,25 @@ fn elements_of_another_width_are_noted() {
         let report = common::run(&common::load(&kernel.text), &kernel.launch, None, 10_000_000);
         assert!(widths(&report).is_empty(), "{right}: {}", told(&report.notes));
     }
+}
+
+/// FP4 that a map loads two to a byte, for an MMA of `kind::mxf8f6f4`, which reads sixteen of them in 16 bytes: found at the MMA. By a map that pads them it
+/// is silent.
+#[test]
+fn packed_elements_are_no_padded_ones() {
+    let mut kernel = case::case("mxf8f4", None);
+    let mismatch = |kernel: &case::Case| -> Vec<Diagnostic> {
+        let report = common::run(&common::load(&kernel.text), &kernel.launch, None, 10_000_000);
+        report.findings.iter().chain(&report.notes).filter(|d| d.code == "type-mismatch").cloned().collect()
+    };
+    assert!(mismatch(&kernel).is_empty(), "{}", told(&mismatch(&kernel)));
+    let maps = kernel.launch.params.iter_mut().filter_map(|param| match param {
+        Param::TensorMap { map, .. } if map.element == Element::U4Align16 => Some(map),
+        _ => None,
+    });
+    maps.for_each(|map| map.element = Element::U4Align8);
+    let [found] = &mismatch(&kernel)[..] else { panic!("{}", told(&mismatch(&kernel))) };
+    assert_eq!(found.severity, Severity::Finding);
+    assert_eq!(found.title, "an MMA takes elements of B for padded ones, which were loaded side by side");
+    assert!(found.help.contains("u4_align16"), "{}", found.help);
 }
