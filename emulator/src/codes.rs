@@ -57,7 +57,8 @@ pub const CODES: &[(&str, &str)] = &[
     ),
     (
         "mbarrier-invalidated-early",
-        "an mbarrier is invalidated although a copy or a commit may still complete on it, or another warp may still use it",
+        "an mbarrier is invalidated although a copy or a commit may still complete on it (a note of a commit whose MMAs are known to be complete), or \
+         another warp may still use it",
     ),
     ("mbarrier-not-initialised", "an mbarrier is used that nothing has initialised"),
     ("mbarrier-overflow", "more arrivals in a phase than the mbarrier was initialised for"),

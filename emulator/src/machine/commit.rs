@@ -37,6 +37,7 @@ impl Cluster<'_> {
                 let busy = queue.map_or(0, |q| q.busy_until);
                 self.covered.insert((w, lane), epoch);
                 let order = self.warps[w].starts();
+                let late = self.warps[w].has_heard_of(actor, epoch);
                 let thread = self.next_commit(w, lane);
                 let mut latest = thread.busy_until;
                 let (mut barriers, mut last) = (Vec::new(), now);
@@ -59,6 +60,7 @@ impl Cluster<'_> {
                         thread: (thread.actor, thread.epoch),
                         queue: actor,
                         epoch,
+                        late,
                         barrier,
                         phase: None,
                         warp: w,

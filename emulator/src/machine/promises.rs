@@ -5,7 +5,7 @@ use super::cluster::Cluster;
 use super::mbarrier::{Destination, Promise, Used};
 use super::names::counted;
 use super::state::{Commit, Slot};
-use crate::diagnostic::Severity;
+use crate::diagnostic::{Diagnostic, Severity};
 use rustc_hash::FxHasher;
 use std::hash::{Hash, Hasher};
 
@@ -24,7 +24,7 @@ impl Cluster<'_> {
         } else {
             ("barrier of the cluster", "the cluster")
         };
-        self.invalidated_early(
+        let found = self.invalidated_early(
             barrier,
             site,
             &format!("{who} may still use it"),
@@ -32,13 +32,14 @@ impl Cluster<'_> {
             format!("Let the threads of {whose} meet (a {meet}) behind their last use of {name}, then invalidate it."),
             (used.site, &format!("nothing says that {who} is done with this by then")),
         );
+        self.findings.add(found);
     }
 
     /// Warp `w` invalidates an mbarrier: what completes on it must have done so, and the warp must know. Tells whether that is not so.
     pub fn check_promises(&mut self, w: usize, barrier: u32, site: u32) -> bool {
         let b = &self.barriers[barrier as usize];
         let Some(&promise) = b.promises.iter().find(|promise| !self.knows(w, barrier, promise)) else { return false };
-        self.invalidated_early(
+        let found = self.invalidated_early(
             barrier,
             site,
             "a copy that completes on it may be on its way",
@@ -47,17 +48,22 @@ impl Cluster<'_> {
             self.wait_for(barrier, &promise, "before it is invalidated"),
             (promise.site, "nothing says that this copy is complete by then"),
         );
+        self.findings.add(found);
         true
     }
 
-    /// The same of the arrivals of commits. Those of one thread are taken to come in their order.
+    /// The same of the arrivals of commits. Those of one thread are taken to come in their order. Where the warp has learnt meanwhile that the MMAs are
+    /// complete, it is over in time, and a note: Triton 3.6 commits the same MMAs to several mbarriers, and waits for one of them.
     pub fn check_commits(&mut self, w: usize, barrier: u32, site: u32) -> bool {
         let first = self.barriers[barrier as usize].first_commit;
         let knows = |c: &Commit| !self.options.judges() || self.warps[w].has_heard_of(c.thread.0, c.thread.1);
-        let mut own = self.commits[first..].iter().filter(|c| c.barrier == barrier);
-        let Some(commit) = own.find(|c| !knows(c)).map(|c| c.site) else { return false };
+        let complete = |c: &Commit| !c.late && self.warps[w].has_heard_of(c.queue, c.epoch);
+        let unknown = self.commits[first..].iter().filter(|c| c.barrier == barrier && !knows(c));
+        let Some((over, commit)) = unknown.map(|c| (complete(c), c.site)).min_by_key(|&(over, _)| over) else {
+            return false;
+        };
         let name = self.barrier_name(barrier);
-        self.invalidated_early(
+        let found = self.invalidated_early(
             barrier,
             site,
             "a commit may still arrive at it",
@@ -66,6 +72,7 @@ impl Cluster<'_> {
             format!("Wait for the phase of {name} that this commit completes, or for a later commit of the same thread, before it is invalidated."),
             (commit, "nothing says that this commit has arrived by then"),
         );
+        self.findings.add(Diagnostic { severity: if over { Severity::Note } else { Severity::Finding }, ..found });
         true
     }
 
@@ -122,21 +129,21 @@ impl Cluster<'_> {
     }
 
     fn invalidated_early(
-        &mut self,
+        &self,
         barrier: u32,
         site: u32,
         although: &str,
         rule: &str,
         help: String,
         (other, text): (u32, &str),
-    ) {
+    ) -> Diagnostic {
         let name = self.barrier_name(barrier);
         let title = format!("{name} is invalidated although {although}");
         let mut diagnostic = self.problem("mbarrier-invalidated-early", site, title, rule, help);
         diagnostic.severity = Severity::Finding;
         diagnostic.labels[0].text = format!("{name} is invalidated here");
         diagnostic.labels.push(self.label(other, text));
-        self.findings.add(diagnostic);
+        diagnostic
     }
 
     /// All warps have ended: of each write into a CTA's shared memory, one of the CTA's warps must have known.

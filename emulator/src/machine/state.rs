@@ -184,6 +184,8 @@ pub struct Commit {
     pub queue: ActorId,
     /// The last MMA of the queue that it covers.
     pub epoch: u32,
+    /// That one was known to be complete before.
+    pub late: bool,
     pub barrier: u32,
     pub phase: Option<u64>,
     pub warp: usize,
