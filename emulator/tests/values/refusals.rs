@@ -322,8 +322,6 @@ fn a_refusal_names_the_nearest_form() {
         "tensormap.replace.im2col.rank.shared::cta.b1024.b32 [smem], 1;",
         "rcp.rz.ftz.f64 %e0, %e1;",
         "shfl.up.b32 %r0, %r1, 1, 0;",
-        "fence.acquire.sync_restrict::shared::cluster.cluster;",
-        "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;",
         "atom.global.exch.b128 %q0, [%d8], %q1;",
         "multimem.red.relaxed.gpu.global.add.f32 [%d8], %f0;",
         "redux.sync.add.f32 %f0, %f1, -1;",
@@ -386,10 +384,6 @@ fn a_refusal_names_the_nearest_form() {
             The nearest form that is modelled: `rcp.rz.ftz.f32`. `emulate --list-instructions` lists all.
         shfl.up.b32
             Write `shfl.sync.up.b32`.
-        fence.acquire.sync_restrict::shared::cluster.cluster;
-            The nearest form that is modelled: `fence.acquire.cluster`. `emulate --list-instructions` lists all.
-        fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;
-            The nearest form that is modelled: `fence.release.cluster`. `emulate --list-instructions` lists all.
         atom.global.exch.b128
             The nearest form that is modelled: `atom.global.exch.b32`. `emulate --list-instructions` lists all.
         multimem.red.relaxed.gpu.global.add.f32

@@ -49,6 +49,7 @@ pub const FORMS: &[&str] = &[
     "{fence|membar}.proxy.alias",
     "fence.mbarrier_init.release.cluster",
     "fence{.acq_rel|.sc|.acquire|.release}?.{cta|cluster|gpu|sys}",
+    "fence{.proxy.async::generic}?.{acquire.sync_restrict::shared::cluster|release.sync_restrict::shared::cta}.cluster",
     "membar.{cta|gl|sys}",
     "fence.proxy.tensormap::generic.release.{cta|cluster|gpu|sys}",
     "fence.proxy.tensormap::generic.acquire.{cta|cluster|gpu|sys}",
