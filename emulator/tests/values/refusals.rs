@@ -306,7 +306,7 @@ fn a_refusal_names_the_nearest_form() {
         "st.async.release.gpu.global.b32 [%d0], %r1;",
         "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.min.u64 [%r0], %d1, [%r2];",
         "ld.mmio.sys.global.b32 %r0, [%d8];",
-        "tcgen05.mma.ws.cta_group::1.kind::tf32 [%r1], %d0, %d1, %r2, %p0;",
+        "tcgen05.mma.ws.cta_group::1.kind::tf32 [%r1], %d0, %d1, %r2, %p0, %d2;",
         "tcgen05.mma.sp.cta_group::1.kind::f8f6f4 [%r1], %d0, %d1, [%r3], %r2, %p0;",
         "tcgen05.mma.cta_group::1.kind::i8.ashift [%r1], [%r3], %d1, %r2, %p0;",
         "tcgen05.mma.sp.cta_group::2.kind::mxf8f6f4.block_scale [%r1], %d0, %d1, [%r5], %r2, [%r3], [%r4], %p0;",
@@ -353,7 +353,7 @@ fn a_refusal_names_the_nearest_form() {
         ld.mmio.sys.global.b32
             The nearest form that is modelled: `ld.global.b32`. `emulate --list-instructions` lists all.
         tcgen05.mma.ws.cta_group::1.kind::tf32
-            The nearest form that is modelled: `tcgen05.mma.cta_group::1.kind::tf32`. `emulate --list-instructions` lists all.
+            Leave the last operand out, or write the constant 0.
         tcgen05.mma.sp.cta_group::1.kind::f8f6f4
             The nearest form that is modelled: `tcgen05.mma.cta_group::1.kind::f8f6f4`. `emulate --list-instructions` lists all.
         tcgen05.mma.cta_group::1.kind::i8.ashift

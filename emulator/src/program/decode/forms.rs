@@ -12,6 +12,7 @@ pub const FORMS: &[&str] = &[
     "tcgen05.st.sync.aligned.{32x32b|16x64b|16x128b|16x256b|16x32bx2}.xN{.unpack::16b}?.b32",
     "tcgen05.wait::{ld|st}.sync.aligned",
     "tcgen05.mma.cta_group::{1|2}.kind::{f16|tf32|f8f6f4|i8}{.collector::a::{discard|lastuse|fill|use}}?",
+    "tcgen05.mma.ws.cta_group::1.kind::{f16|tf32|f8f6f4|i8}{.collector::{b0|b1|b2|b3}::{discard|lastuse|fill|use}}?",
     "tcgen05.mma.cta_group::{1|2}.kind::mxf8f6f4.block_scale{.scale_vec::1X|.block32}?{.collector::a::{discard|lastuse|fill|use}}?",
     "tcgen05.mma.cta_group::{1|2}.kind::mxf4.block_scale{.scale_vec::2X|.block32}?{.collector::a::{discard|lastuse|fill|use}}?",
     "tcgen05.mma.cta_group::{1|2}.kind::mxf4nvf4.block_scale{.scale_vec::2X|.scale_vec::4X|.block16|.block32}{.collector::a::{discard|lastuse|fill|use}}?",
