@@ -67,11 +67,11 @@ fn who_has_seen_no_phase_has_the_wrong_parity() {
 /// The same where warp 1 goes on only behind warp 0, and would arrive again then.
 #[test]
 fn who_has_seen_no_phase_holds_up_who_would_arrive() {
-    let found = stuck("wait b 0, wait a 1, arrive b", "arrive a, arrive b, wait b 0, wait b 1, arrive a");
+    let found = stuck("arrive b, wait b 0, wait a 1, arrive b", "arrive a, wait b 0, wait b 1, arrive a");
     assert_eq!(found.help, "Phase n has parity n mod 2: to wait for phase 0, use parity 0.", "{found:#?}");
     // Who would not arrive has to.
-    let found = stuck("wait b 0, wait a 1, arrive b", "arrive a, arrive b, wait b 0, wait b 1");
-    assert!(!found.help.contains("parity 0"), "{found:#?}");
+    let found = stuck("arrive b, wait b 0, wait a 1, arrive b", "arrive a, wait b 0, wait b 1");
+    assert!(found.help.contains("arrive once more before it waits"), "{found:#?}");
 }
 
 /// Each waits for the other before it arrives, and nothing has come yet: who waits for whom is drawn.

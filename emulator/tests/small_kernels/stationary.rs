@@ -61,7 +61,7 @@ FREED:";
 
 /// Of M rows and 64 columns, in FP16 with sums in FP32.
 fn product(collector: &str, a: &str, m: usize) -> String {
-    let idesc = m / 16 << 24 | 8 << 17 | 1 << 4;
+    let idesc = (m / 16) << 24 | 8 << 17 | 1 << 4;
     format!("tcgen05.mma.ws.cta_group::1.kind::f16{collector} [%r2], {a}, %rd3, {idesc}, 0;")
 }
 
