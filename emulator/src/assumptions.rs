@@ -25,6 +25,12 @@ const fn assume(
 /// Every assumption, in alphabetical order.
 pub const ASSUMPTIONS: &[Assumption] = &[
     assume(
+        "a-in-the-lanes-of-d",
+        "Where parts of the columns of D lie in lanes of their own (M = 128 of a pair; with .ws, M = 64 and M = 32), each part is computed with the rows of A that lie in the same lanes of tensor memory.",
+        "The ISA shows where A lies for all rows, not for each part. CUTLASS writes A once for each part of a pair (TmemAllocMode::Duplicated); FlashMLA's sparse attention for 64 heads gives the two parts the two halves of the depths, and comes out right so.",
+        "An MMA with .ws, M = 64 and other rows of A in lanes 64 to 127 than in 0 to 63, on the device.",
+    ),
+    assume(
         "allocation-permit",
         "A CTA that has allocated tensor memory keeps the right to allocate until it relinquishes it or ends; so long other CTAs of its SM wait in tcgen05.alloc, even if columns are free.",
         "The ISA says that the right is given up, not whom that concerns. Kernels on a B300 became 1.4 to 1.8 times as fast when they gave it up at once.",
@@ -38,7 +44,7 @@ pub const ASSUMPTIONS: &[Assumption] = &[
     ),
     assume(
         "collector-holds-a",
-        "An MMA with .collector::a::use or ::lastuse multiplies the A that it names, as it lies in memory then; .collector::a::fill and ::discard change nothing that is computed. The buffer is the CTA's: whichever of its threads issues an MMA fills or empties it. Who uses an A that the buffer does not hold gets a finding; of an A that was written anew since it was filled in, nothing is said.",
+        "An MMA with .collector::a::use or ::lastuse multiplies the A that it names, as it lies in memory then; .collector::a::fill and ::discard change nothing that is computed. So do those of B, .collector::b0 to ::b3, of an MMA with .ws. The buffers are the CTA's: whichever of its threads issues an MMA fills or empties them. Who uses an operand that the buffer does not hold gets a finding; of one that was written anew since it was filled in, nothing is said.",
         "The ISA asks for a fill that is still valid, and leaves it to the tensor core whether it takes A from the buffer. It does not say what is computed otherwise, nor how long a fill is valid when other threads' MMAs come between.",
         "An MMA with ::use that names another A than the ::fill before it, on the device.",
     ),
@@ -236,7 +242,7 @@ pub const ASSUMPTIONS: &[Assumption] = &[
     ),
     assume(
         "tensor-lane-field",
-        "The lane that a tcgen05.ld or st names must lie in the quarter that its warp can reach; another quarter is a note, also one of lanes 128 to 255.",
+        "The lane that a tcgen05.ld or st names must lie in the quarter that its warp can reach; the first quarter, whose lane is that of the allocation, is a note in place of another one, and another one is a finding. Lanes from 128 to 255 count as those from 0 on, with a note.",
         "Hardware was seen to ignore the upper bits of the lane and to take the warp's own quarter, so that such a kernel works by chance (published GEMMs for pairs of CTAs count the lanes of the odd CTA from 128 on); builds for debugging fault.",
         "A load with another warp's lane, and one with a lane from 256 on, on the device, in builds with and without debugging.",
     ),

@@ -64,6 +64,16 @@ fn who_has_seen_no_phase_has_the_wrong_parity() {
     assert_eq!(found.help, "Phase n has parity n mod 2: to wait for phase 0, use parity 0.");
 }
 
+/// The same where warp 1 goes on only behind warp 0, and would arrive again then.
+#[test]
+fn who_has_seen_no_phase_holds_up_who_would_arrive() {
+    let found = stuck("arrive b, wait b 0, wait a 1, arrive b", "arrive a, wait b 0, wait b 1, arrive a");
+    assert_eq!(found.help, "Phase n has parity n mod 2: to wait for phase 0, use parity 0.", "{found:#?}");
+    // Who would not arrive has to.
+    let found = stuck("arrive b, wait b 0, wait a 1, arrive b", "arrive a, wait b 0, wait b 1");
+    assert!(found.help.contains("arrive once more before it waits"), "{found:#?}");
+}
+
 /// Each waits for the other before it arrives, and nothing has come yet: who waits for whom is drawn.
 #[test]
 fn each_waits_for_the_other_from_the_beginning() {

@@ -10,6 +10,8 @@ mod orders;
 mod parting;
 #[path = "small_kernels/products.rs"]
 mod products;
+#[path = "small_kernels/stationary.rs"]
+mod stationary;
 
 use common::{load, schedules, word32 as word, zeroes};
 use emulator::Report;

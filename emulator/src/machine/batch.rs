@@ -8,7 +8,7 @@
 use super::cluster::Cluster;
 use super::exact_kinds::Precision;
 use super::kinds;
-use super::mma::{Operands, PendingMma};
+use super::mma::{Operands, PendingMma, Source};
 use super::prefetches::Prefetches;
 use super::product::{Factors, Product};
 use super::simd;
@@ -79,6 +79,8 @@ struct Accumulator {
     column: u32,
     /// Lanes that are not written, of each CTA.
     disabled: [u128; 2],
+    /// Each lane has a row of A: see [`Layout::a_in_tensor`].
+    a_by_lanes: bool,
 }
 
 /// MMAs that add to the same accumulator, one after the other. The first may overwrite or scale it.
@@ -92,7 +94,12 @@ struct Batch {
 
 impl Accumulator {
     fn layout(&self) -> Layout {
-        Layout::of(self.descriptor.m, self.ctas, self.lane)
+        self.descriptor.layout(self.ctas, self.lane)
+    }
+
+    /// Which of the rows of A that were read belongs to a row of D in this lane.
+    fn row_of_a(&self, row: u32, lane: u32) -> usize {
+        (if self.a_by_lanes { lane } else { row }) as usize
     }
 
     fn overlaps(&self, other: &Accumulator) -> bool {
@@ -109,7 +116,7 @@ impl Accumulator {
             let cell = |row: u32| {
                 let (lane, at) = layout.cell(row, first, i.n);
                 let written = lane < LANES && self.disabled[cta] >> lane & 1 == 0;
-                written.then_some((row as usize, TensorMemory::index(lane, self.column + at)))
+                written.then(|| (self.row_of_a(row, lane), TensorMemory::index(lane, self.column + at)))
             };
             (first, (0..i.m / self.ctas as u32).filter_map(cell).collect())
         };
@@ -175,7 +182,7 @@ fn define(
             let lane = layout.cell(row, first, i.n).0;
             if lane < LANES {
                 written |= 1 << lane;
-                defined |= u128::from(a.is_defined(row as usize)) << lane;
+                defined |= u128::from(a.is_defined(accumulator.row_of_a(row, lane))) << lane;
             }
         }
         written &= !accumulator.disabled[cta];
@@ -206,6 +213,7 @@ fn defined(m: &PendingMma, operands: &Operands, ctas: &mut [impl AsMut<TensorMem
         lane: m.lane,
         column: m.column,
         disabled: m.disabled,
+        a_by_lanes: matches!(m.a, Source::Tensor(_)) && m.descriptor.layout(m.group.len(), m.lane).a_in_tensor(0).0 > 0,
     };
     for (place, &c) in m.group.iter().enumerate() {
         define(&accumulator, place, operands, m.accumulate, m.origin, ctas[c].as_mut());

@@ -21,7 +21,7 @@ struct Model(Vec<Vec<(u32, bool)>>);
 
 impl Model {
     fn mma(&mut self, numerics: Numerics, m: &PendingMma, operands: &Operands) {
-        let (i, layout) = (&m.descriptor, Layout::of(m.descriptor.m, m.group.len(), m.lane));
+        let (i, layout) = (&m.descriptor, m.descriptor.layout(m.group.len(), m.lane));
         let step = i.step(m.accumulate, m.scale);
         for (place, &c) in m.group.iter().enumerate() {
             let (a, b) = (&operands.a[place], &operands.b);
@@ -74,7 +74,8 @@ fn waiting_changes_nothing() {
             let (n, d_f32) = (16 * (1 + one(5) as u32), one(4) != 0);
             let bits = (m / 16) << 24 | (n / 8) << 17 | u32::from(d_f32) << 4 | u32::from(one(8) == 7) << 13;
             let bf = if d_f32 && one(3) == 0 { 1 << 7 | 1 << 10 } else { 0 };
-            let descriptor = InstructionDescriptor::decode(bits | bf, Kind::F16, 0, if pair { 2 } else { 1 }).unwrap();
+            let descriptor =
+                InstructionDescriptor::decode(bits | bf, (Kind::F16, false), 0, if pair { 2 } else { 1 }).unwrap();
             let group = if pair { smallvec![0, 1] } else { smallvec![one(2) as usize] };
             let disabled = if one(3) == 0 { u128::from(one(1 << 60)) << one(68) } else { 0 };
             let none = SharedDescriptor::default();
@@ -152,7 +153,7 @@ fn waiting_changes_nothing() {
 #[test]
 fn undefined_results_have_an_origin() {
     let none = SharedDescriptor::default();
-    let descriptor = InstructionDescriptor::decode(0x0808_0010, Kind::F16, 0, 1).unwrap();
+    let descriptor = InstructionDescriptor::decode(0x0808_0010, (Kind::F16, false), 0, 1).unwrap();
     let mut mma = PendingMma {
         w: 0,
         site: 0,

@@ -179,7 +179,7 @@ impl<'a> Cluster<'a> {
                 tensor_relinquished: None,
                 last_columns: None,
                 refused: None,
-                collector: Default::default(),
+                collectors: Default::default(),
                 spare_registers: 0,
                 granted: Vec::new(),
                 allocated_with_peer: Vec::new(),

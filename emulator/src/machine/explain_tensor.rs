@@ -257,12 +257,23 @@ impl Cluster<'_> {
             self.label(load.site, "read here; its completion is not ordered before the MMA"),
         ];
         let (again, help) = self.waits_for_readers_again(mma, load).unzip();
-        let told = self.tells_too_early(mma, load).filter(|_| again.is_none());
+        // A ring of accumulators that lie too close together: who waits for the one that is begun anew waits as it should.
+        let shifted = self.issued.shifted.get(&mma.site).filter(|_| again.is_none());
+        let told = self.tells_too_early(mma, load).filter(|_| again.is_none() && shifted.is_none());
         match again {
             Some(wait) => labels.push(wait),
             None => labels.extend(told.as_ref().map(|told| told.0.clone())),
         }
-        let help = help.or(told.and_then(|told| told.1));
+        let shifted = shifted.map(|[(before, ..), (column, m, n)]| {
+            labels[0].text = format!(
+                "this MMA writes an accumulator of {m} × {n} at column {column}, which begins within the one at column {before}"
+            );
+            format!(
+                "Keep accumulators apart (with FP32, {n} columns each): these begin {} columns from each other.",
+                before.abs_diff(*column)
+            )
+        });
+        let help = help.or(shifted).or(told.and_then(|told| told.1));
         Draft::of(race, Some(name))(
             "accumulator-overwritten",
             format!("the {} overwrites {{}} while {} may still be reading it", self.tensor_work(mma), self.who(load)),

@@ -161,6 +161,9 @@ impl Cluster<'_> {
             let own = |came: &Came| came.warp == root.warp && !came.bytes && !self.is_commit(came.site);
             let arrivers = self.warps_that_arrive(b);
             let too_few = !seen && arrivers > b.expected;
+            // Its first wait there is for what comes behind a phase that is complete, and holds up who would arrive for that.
+            let waited = self.warps[root.warp].passed.iter().any(|passed| passed.barrier == barrier);
+            let passes_over = !seen && !waited && self.would_arrive(blocked, root, b.offset);
             let mut d = self.hang(
                 root.site,
                 format!("the wait for phase {} of {name} (parity {parity}) never ends: nothing arrives any more after phase {}", b.phase, b.phase - 1),
@@ -178,11 +181,11 @@ impl Cluster<'_> {
                         "Nobody but {} has arrived at it: let those who use what it guards arrive when they are done with it, in every round.",
                         self.warp_name(root.warp)
                     ),
-                    Some(due) => format!(
+                    Some(due) if !passes_over => format!(
                         "Let {due}, whose arrival completed phase {}, arrive once more before it waits where it does now.",
                         b.phase - 1
                     ),
-                    None => format!(
+                    _ => format!(
                         "Phase n has parity n mod 2: to wait for phase {}, use parity {}.",
                         b.phase - 1,
                         (b.phase - 1) % 2

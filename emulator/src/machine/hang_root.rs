@@ -318,6 +318,13 @@ impl Cluster<'_> {
         let held = blocked.iter().find(|b| due.contains(&b.warp) && !matches!(b.state, State::Meeting))?;
         Some(self.warp_name(held.warp))
     }
+
+    /// Whether one that is due is held up in front of a further arrival, at the mbarrier of this offset.
+    pub fn would_arrive(&self, blocked: &[Blocked], waiter: &Blocked, offset: u32) -> bool {
+        let (due, sites) = (self.due(waiter), self.arrival_sites_anywhere(offset));
+        let mut held = blocked.iter().filter(|b| due.contains(&b.warp) && !matches!(b.state, State::Meeting));
+        held.any(|held| sites.iter().any(|&site| self.comes_behind(site, held.site)))
+    }
 }
 
 /// Cycles within which waits count as begun together.

@@ -2,6 +2,7 @@
 
 use super::formats::{Format, ScaleFormat};
 use super::matrix_descriptor::BadDescriptor;
+use super::tensor::Layout;
 use crate::numerics::MmaStep;
 pub use crate::program::kind::Accumulator;
 use crate::program::kind::{Kind, Types};
@@ -19,6 +20,8 @@ pub struct Scaling {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InstructionDescriptor {
     pub kind: Kind,
+    /// Of an MMA with `.ws`.
+    pub stationary: bool,
     pub m: u32,
     pub n: u32,
     pub d: Accumulator,
@@ -41,6 +44,7 @@ impl Types {
         let Types { kind, d, a, b, saturate } = *self;
         InstructionDescriptor {
             kind,
+            stationary: false,
             m,
             n,
             d,
@@ -66,6 +70,7 @@ pub fn has_sparsity_version(bits: u32, kind: Kind) -> bool {
 struct Fields {
     bits: u32,
     kind: Kind,
+    stationary: bool,
 }
 
 impl Fields {
@@ -105,6 +110,12 @@ impl Fields {
     fn shape(self, ctas: u32) -> Result<(u32, u32), BadDescriptor> {
         let scaled = self.kind.is_scaled();
         let (n, m) = (self.get(17, 6) * 8, if scaled { self.get(27, 2) * 128 } else { self.get(24, 5) * 16 });
+        if self.stationary {
+            if ![32, 64, 128].contains(&m) || ![64, 128, 256].contains(&n) {
+                return self.bad(format!("says M = {m}, N = {n}"), "with .ws, M is 32, 64 or 128 and N 64, 128 or 256");
+            }
+            return Ok((m, n));
+        }
         let (rows, allowed): (&[u32], _) = match (ctas, scaled) {
             (1, false) => (&[64, 128], "M is 64 or 128"),
             (1, true) => (&[128], "M is 128"),
@@ -179,15 +190,21 @@ impl Fields {
 }
 
 impl InstructionDescriptor {
-    /// The fields, for an MMA of this kind and of this many CTAs; with so many scale factors of each row.
-    pub fn decode(bits: u32, kind: Kind, factors: u32, ctas: u32) -> Result<InstructionDescriptor, BadDescriptor> {
-        let fields = Fields { bits, kind };
+    /// The fields, for an MMA of this kind, with `.ws` or without, and of this many CTAs; with so many scale factors of each row.
+    pub fn decode(
+        bits: u32,
+        (kind, stationary): (Kind, bool),
+        factors: u32,
+        ctas: u32,
+    ) -> Result<InstructionDescriptor, BadDescriptor> {
+        let fields = Fields { bits, kind, stationary };
         fields.reserved()?;
         let (m, n) = fields.shape(ctas)?;
         let (d, a, b) = fields.formats()?;
         let flag = |at| fields.get(at, 1) == 1;
         let new = InstructionDescriptor {
             kind,
+            stationary,
             m,
             n,
             d,
@@ -214,6 +231,15 @@ impl InstructionDescriptor {
         Ok(new)
     }
 
+    /// Where its accumulator lies, if so many CTAs compute it and it begins at this lane.
+    pub fn layout(&self, ctas: usize, first: u32) -> Layout {
+        match (self.stationary, self.m) {
+            (true, 32) => Layout::Fourths,
+            (true, 64) => Layout::Halves,
+            _ => Layout::of(self.m, ctas, first),
+        }
+    }
+
     /// What an MMA of `kind::f16` with it computes.
     pub fn step(&self, accumulate: bool, scale: u32) -> MmaStep {
         let InstructionDescriptor { negate_a, negate_b, .. } = *self;
@@ -232,7 +258,7 @@ mod tests {
             Kind::Mxf4 => 2,
             _ => 4,
         };
-        InstructionDescriptor::decode(bits, kind, factors, ctas)
+        InstructionDescriptor::decode(bits, (kind, false), factors, ctas)
     }
 
     #[test]

@@ -39,6 +39,8 @@ pub struct Issued {
     sums: FxHashMap<ActorId, Sums>,
     /// Accumulators that overlap, of which that is told, and the statement at which it is.
     pub overlapping: Vec<([Extents; 2], u32)>,
+    /// The first MMA of an accumulator that begins within another one of the same thread and size, and where both begin.
+    pub shifted: FxHashMap<u32, [Extents; 2]>,
     /// The statements of their MMAs, and the columns that both have.
     pub astray: BTreeSet<(u32, u32, u32)>,
 }

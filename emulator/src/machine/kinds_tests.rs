@@ -26,7 +26,7 @@ impl Case {
         };
         // M = 128, in either place of the field.
         let shape = 1 << 27 | 8 << 17;
-        let descriptor = InstructionDescriptor::decode(shape | self.bits, self.kind, factors, 1).unwrap();
+        let descriptor = InstructionDescriptor::decode(shape | self.bits, (self.kind, false), factors, 1).unwrap();
         let row =
             |bytes: &[u8; 32]| -> Row { std::array::from_fn(|n| u16::from_le_bytes([bytes[2 * n], bytes[2 * n + 1]])) };
         let mut cells = [self.d.unwrap_or(0x1234)];

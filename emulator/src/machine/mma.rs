@@ -2,7 +2,7 @@
 
 use super::boxes::{Laid, Which};
 use super::cluster::{Cluster, Stop};
-use super::collector::A;
+use super::collector::Held;
 use super::depths::Multiplied;
 use super::footprints::footprint;
 use super::formats::Format;
@@ -15,7 +15,7 @@ use super::registers::lanes;
 use super::scale_factors::ScaleFactors;
 use super::state::{At, Pending, Span};
 use super::supplies::WHOLE;
-use super::tensor::{COLUMNS, Halves, InstructionDescriptor, Layout, SharedDescriptor};
+use super::tensor::{COLUMNS, Halves, InstructionDescriptor, SharedDescriptor};
 use super::warp::Queue;
 use crate::order::Stamp;
 use crate::program::kind::Kind;
@@ -90,6 +90,7 @@ pub struct Inputs {
     disabled: [u128; 2],
     scale: u32,
     pub kind: Kind,
+    pub stationary: bool,
     collector: Collector,
     /// Scale factors of each row, and where those of A and of B are.
     pub factors: Option<(u32, [u32; 2])>,
@@ -117,6 +118,7 @@ impl Cluster<'_> {
                 disabled,
                 scale: op.scale,
                 kind: op.kind,
+                stationary: op.stationary,
                 collector: op.collector,
                 factors: op.factors.as_ref().map(|f| (f.each, [0, 1].map(|n| tensor(&f.at[n], lane)))),
             }
@@ -136,13 +138,14 @@ impl Cluster<'_> {
         let At { w, f, site, .. } = at;
         let Checked { descriptor: i, a, b, lane: first_lane, column, factors } =
             self.decode_mma(site, group, &inputs)?;
-        let layout = Layout::of(i.m, group.len(), first_lane);
+        let layout = i.layout(group.len(), first_lane);
         let halves = layout.halves();
         if halves != Halves::Both {
             self.halves_matter(group[0]);
         }
         if self.options.judges() {
-            self.collect(site, group, inputs.collector, A::of(a, &i));
+            let held = if inputs.stationary { Held::b(Source::Shared(b), &i) } else { Held::a(a, &i) };
+            self.collect(site, group, inputs.collector, held);
         }
         if self.options.tensor_load_factor != 1.0 {
             let why = match (i.d, a) {
@@ -230,7 +233,7 @@ impl Cluster<'_> {
             match self.mma_origin(site, w, group[0], &i, (first_lane, column), inputs.accumulate, unwritten) {
                 // What copies bring is there when A is read: `mma_done` looks then.
                 0 if self.issued.has_copies() => 0,
-                0 => self.origin_of_a(site, w, group, (a, halves), i.m / group.len() as u32),
+                0 => self.origin_of_a(site, w, group, (a, halves), layout.a_in_tensor(m_each).0),
                 known => known,
             }
         };
@@ -354,7 +357,7 @@ impl Cluster<'_> {
         unwritten: Option<(usize, u32)>,
     ) -> u32 {
         if accumulate
-            && !self.issued.wrote(w, Layout::of(i.m, 1, lane).halves(), column, i.n)
+            && !self.issued.wrote(w, i.layout(1, lane).halves(), column, i.n)
             && !(0..i.n.min(COLUMNS - column)).all(|n| self.ctas[c].tensor.get(lane, column + n).1)
         {
             let name = self.tensor_name(column);

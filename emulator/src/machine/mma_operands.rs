@@ -6,7 +6,7 @@ use super::formats::Format;
 use super::instruction_descriptor::has_sparsity_version;
 use super::matrix_descriptor::BadDescriptor;
 use super::mma::{Inputs, Source};
-use super::tensor::{InstructionDescriptor, Layout, SharedDescriptor, place};
+use super::tensor::{InstructionDescriptor, SharedDescriptor, place};
 use super::unshifted;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::order::{BLOCK, Footprint};
@@ -78,7 +78,7 @@ impl Cluster<'_> {
             Some(Box::new(this.problem(code, site, found, rule, format!("Allowed: {allowed}."))))
         };
         let each = inputs.factors.map_or(0, |(each, _)| each);
-        let i = InstructionDescriptor::decode(inputs.idesc, inputs.kind, each, group.len() as u32).map_err(|e| {
+        let i = InstructionDescriptor::decode(inputs.idesc, (inputs.kind, inputs.stationary), each, group.len() as u32).map_err(|e| {
             bad(self, "instruction-descriptor", e, "The instruction descriptor follows PTX ISA 9.7.16.4.2; hardware raises an illegal instruction or computes something else.")
         })?;
         let matrix = |which, bits, format: Format, mn_major| -> Result<SharedDescriptor, Stop> {
@@ -111,9 +111,9 @@ impl Cluster<'_> {
             self.note_descriptor(site, "A", bits);
         }
         let (first, column) = (inputs.d >> 16, inputs.d & 0xffff);
-        let columns = Layout::of(i.m, group.len(), first).columns(i.n);
+        let columns = i.layout(group.len(), first).columns(i.n);
         // 16 lanes of each quarter may be the first or the last ones of it (PTX ISA 9.7.16.10.5).
-        let half = i.m == 64 && group.len() == 1;
+        let half = i.m == 64 && group.len() == 1 && !i.stationary;
         let mut parts = SmallVec::<[_; 4]>::from_iter([("accumulator", inputs.d >> 16, column, columns)]);
         if let (true, address) = inputs.a {
             parts.push(("operand A", address as u32 >> 16, address as u32 & 0xffff, 8));

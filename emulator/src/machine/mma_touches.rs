@@ -13,6 +13,9 @@ impl Cluster<'_> {
     /// have been waited for.
     pub fn accumulators_apart(&mut self, new: &Recent) {
         let Some(old) = self.issued.aliased(new) else { return };
+        if old.d.0 != new.d.0 && (old.d.1, old.d.2) == (new.d.1, new.d.2) {
+            self.issued.shifted.insert(new.stamp.site, [old.d, new.d]);
+        }
         if old.stamp.epoch <= self.warps[new.warp].views.heard(old.stamp.actor) {
             return;
         }

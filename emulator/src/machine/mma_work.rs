@@ -5,7 +5,6 @@ use super::cluster::Cluster;
 use super::mma::Source;
 use super::operand::Operand;
 use super::prefetches::Prefetches;
-use super::tensor::Layout;
 use crate::report::EventKind;
 
 impl Cluster<'_> {
@@ -17,19 +16,14 @@ impl Cluster<'_> {
         let mut operands = spare_operands();
         let m = &self.mmas[n];
         let (i, g) = (m.descriptor, m.group.len() as u32);
+        let (rows, lanes) = i.layout(m.group.len(), m.lane).a_in_tensor(i.m / g);
         if self.blank.is_some() {
             // Which rows hold defined values, and nothing else.
             for ((&c, a), n) in m.group.iter().zip(&mut operands.a).zip(0..) {
                 match m.a {
                     Source::Shared(d) => a.look(0, &self.ctas[c].shared, &d, i.m / g, i.a_mn_major),
                     Source::Tensor(column) => {
-                        a.look_at_tensor(
-                            0,
-                            &self.ctas[c].tensor,
-                            column,
-                            i.m / g,
-                            Layout::of(i.m, m.group.len(), m.lane),
-                        );
+                        a.look_at_tensor(0, &self.ctas[c].tensor, column, rows, lanes);
                     }
                 }
                 let before = (n * i.n / g) as usize;
@@ -42,7 +36,7 @@ impl Cluster<'_> {
             match m.a {
                 Source::Shared(d) => a.read(&self.ctas[c].shared, &d, i.m / g, i.a_mn_major),
                 Source::Tensor(column) => {
-                    a.read_tensor(&self.ctas[c].tensor, column, i.m / g, Layout::of(i.m, m.group.len(), m.lane));
+                    a.read_tensor(&self.ctas[c].tensor, column, rows, lanes);
                 }
             }
             operands.b.read(&self.ctas[c].shared, &m.b, i.n / g, i.b_mn_major);
@@ -66,8 +60,9 @@ impl Cluster<'_> {
         }
         let (i, group) = (m.descriptor, m.group.clone());
         let ctas = group.len();
-        let part = (m.a, Layout::of(i.m, ctas, m.lane).halves());
-        self.mmas[n].origin = self.origin_of_a(m.site, m.w, &group, part, i.m / ctas as u32);
+        let layout = i.layout(ctas, m.lane);
+        let rows = layout.a_in_tensor(i.m / ctas as u32).0;
+        self.mmas[n].origin = self.origin_of_a(m.site, m.w, &group, (m.a, layout.halves()), rows);
     }
 
     /// The product is in tensor memory: from now on, who looks sees it.

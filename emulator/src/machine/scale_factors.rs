@@ -41,7 +41,7 @@ struct Part {
 
 impl Part {
     fn of(i: &InstructionDescriptor, ctas: usize, [a, b]: [u32; 2]) -> [Part; 2] {
-        let split = Layout::of(i.m, ctas, 0) == Layout::Halves;
+        let split = i.layout(ctas, 0) == Layout::Halves;
         [Part { column: a, rows: i.m / ctas as u32, split: false }, Part { column: b, rows: i.n, split }]
     }
 

@@ -73,7 +73,7 @@ pub struct Cta {
     pub last_columns: Option<(u32, u32)>,
     /// One of its warps has seen here that a request of launch control was refused.
     pub refused: Option<(Stamp, u32)>,
-    pub collector: super::collector::Buffer,
+    pub collectors: [super::collector::Buffer; 5],
     /// Registers, a lane, that warps have given back with `setmaxnreg.dec`.
     pub spare_registers: u32,
     /// Columns that are given to warps which have not seen it yet: warp and first column.

@@ -293,6 +293,9 @@ pub enum Layout {
     Halves,
     /// M = 64 of one CTA: 16 lanes of each quarter, from lane 0 or 16 of it on (layout F).
     Quarters { first: u32 },
+    /// M = 32 with `.ws`: each quarter of the lanes has all rows, and its own fourth of the columns (layout G). M = 64 with `.ws` lies as
+    /// [`Layout::Halves`] (layout E).
+    Fourths,
 }
 
 impl Layout {
@@ -316,7 +319,23 @@ impl Layout {
 
     /// Columns that N columns of the accumulator take.
     pub fn columns(self, n: u32) -> u32 {
-        if self == Layout::Halves { n / 2 } else { n }
+        n / self.parts()
+    }
+
+    /// Parts of the columns that lie in lanes of their own.
+    fn parts(self) -> u32 {
+        match self {
+            Layout::Halves => 2,
+            Layout::Fourths => 4,
+            _ => 1,
+        }
+    }
+
+    /// How many rows of A an MMA reads in tensor memory, if D has so many, and where they lie. Where parts of the columns lie in lanes of their
+    /// own, each part is computed with the A of those lanes: CUTLASS writes A there once for each (`TmemAllocMode::Duplicated`), FlashMLA
+    /// two halves of its depths.
+    pub fn a_in_tensor(self, rows: u32) -> (u32, Layout) {
+        if self.parts() > 1 { (LANES, Layout::Full) } else { (rows, self) }
     }
 
     /// Lane and column of an element.
@@ -324,12 +343,9 @@ impl Layout {
         match self {
             Layout::Full => (row, column),
             Layout::Quarters { first } => (first + row % 16 + 32 * (row / 16), column),
-            Layout::Halves => {
-                if column < n / 2 {
-                    (row, column)
-                } else {
-                    (64 + row, column - n / 2)
-                }
+            Layout::Halves | Layout::Fourths => {
+                let each = self.columns(n).max(1);
+                (LANES / self.parts() * (column / each) + row, column % each)
             }
         }
     }

@@ -98,7 +98,8 @@ impl Cluster<'_> {
         if lane / 32 != quarter {
             // Hardware was seen to take these bits from the warp's number, except where ptxas adds a check (`-G`):
             // deepseek-ai/DeepGEMM, pull request 341; lanes 128 to 255 in the odd CTA of a pair: gau-nernst/learn-cuda, 02e_matmul_sm100.
-            // The ISA does not say what happens.
+            // The ISA does not say what happens. Lane 0 may be the allocation's address as it is; who names another quarter means its lanes.
+            let named = lane % LANES / 32;
             let mut diagnostic = self.problem(
                 "tensor-lane-quarter",
                 site,
@@ -111,7 +112,7 @@ impl Cluster<'_> {
                 "A warp reaches the quarter of the lanes that its number modulo 4 names (PTX ISA 9.7.16.8.1).",
                 "Add the warp's number modulo 4, times 32, to the lane half of the address.".into(),
             );
-            diagnostic.severity = Severity::Note;
+            diagnostic.severity = if [0, quarter].contains(&named) { Severity::Note } else { Severity::Finding };
             self.findings.add(diagnostic);
         }
         Ok((32 * quarter + lane % 32, column, columns))

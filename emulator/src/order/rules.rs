@@ -216,6 +216,14 @@ pub const RULES: &[Rule] = &[
         "PTX ISA 8.6, 9.7.13.4, 9.7.16.6.5",
     ),
     rule(
+        "proxy-fence-acquire-alone",
+        "Stores through the generic proxy.",
+        "fence.proxy.async::generic.acquire behind synchronisation, then the asynchronous proxy reads the bytes.",
+        "Nothing: the acquiring half is none without fence.proxy.async::generic.release in front of the synchronisation, which counts as \
+         fence.proxy.async.shared::cta.",
+        "PTX ISA, membar, fence; ptxas 13",
+    ),
+    rule(
         "proxy-fence-of-one-lane",
         "All lanes of a warp store; one lane executes fence.proxy.async, before the warp synchronises.",
         "The asynchronous proxy reads the bytes, behind any synchronisation.",

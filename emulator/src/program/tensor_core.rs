@@ -27,13 +27,23 @@ pub struct MmaOp {
     pub scale: u32,
     /// Scale factors of A and of B, of kinds that have them.
     pub factors: Option<MmaFactors>,
-    /// `.collector::a::…`
+    /// `.ws`: B stays, and rows of A go by.
+    pub stationary: bool,
+    /// `.collector::…`
     pub collector: Collector,
 }
 
-/// What an MMA does with the collector buffer of A (PTX ISA, tcgen05.mma, .collector_usage).
+/// What an MMA does with which collector buffer (PTX ISA, tcgen05.mma, .collector_usage).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Collector {
+pub struct Collector {
+    /// That of A is 0; those of B are `b0` to `b3`, counted from 1.
+    pub buffer: usize,
+    pub usage: Usage,
+}
+
+/// What becomes of what it holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Usage {
     /// What an MMA does that says nothing.
     #[default]
     Discard,
@@ -42,26 +52,39 @@ pub enum Collector {
     LastUse,
 }
 
-impl Collector {
-    /// What a modifier says.
-    pub fn named(modifier: &str) -> Option<Collector> {
-        Some(match modifier.strip_prefix("collector::a::")? {
-            "discard" => Collector::Discard,
-            "fill" => Collector::Fill,
-            "use" => Collector::Use,
-            "lastuse" => Collector::LastUse,
-            _ => return None,
-        })
-    }
-
-    /// As PTX writes it.
+impl Usage {
     pub fn name(self) -> &'static str {
         match self {
-            Collector::Discard => ".collector::a::discard",
-            Collector::Fill => ".collector::a::fill",
-            Collector::Use => ".collector::a::use",
-            Collector::LastUse => ".collector::a::lastuse",
+            Usage::Discard => "discard",
+            Usage::Fill => "fill",
+            Usage::Use => "use",
+            Usage::LastUse => "lastuse",
         }
+    }
+}
+
+impl Collector {
+    /// There are one of A and four of B.
+    pub const BUFFERS: [&str; 5] = ["a", "b0", "b1", "b2", "b3"];
+
+    /// What a modifier says, of an MMA with or without `.ws`.
+    pub fn named(modifier: &str, stationary: bool) -> Option<Collector> {
+        let (buffer, usage) = modifier.strip_prefix("collector::")?.split_once("::")?;
+        let buffer = Collector::BUFFERS.iter().position(|name| *name == buffer)?;
+        let usage = [Usage::Discard, Usage::Fill, Usage::Use, Usage::LastUse]
+            .into_iter()
+            .find(|known| known.name() == usage)?;
+        (stationary == (buffer > 0)).then_some(Collector { buffer, usage })
+    }
+
+    /// What an MMA does that says nothing.
+    pub fn unsaid(stationary: bool) -> Collector {
+        Collector { buffer: usize::from(stationary), usage: Usage::Discard }
+    }
+
+    /// The operand that its buffer holds.
+    pub fn operand(self) -> &'static str {
+        if self.buffer == 0 { "A" } else { "B" }
     }
 }
 

@@ -278,7 +278,7 @@ pub fn cases() -> Vec<Case> {
                 ("@lanes", "    xor.b32 %r50, %r1, 1;\n    shl.b32 %r24, %r50, 21;"),
                 ("@row", "    xor.b32 %r51, %r0, 32;\n    shl.b32 %r25, %r51, 7;"),
             ],
-            Notes("tensor-lane-quarter", "@ld", Result::Wrong),
+            Finds(&[("tensor-lane-quarter", "@ld")]),
         ),
         case(
             "26b",

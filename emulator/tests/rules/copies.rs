@@ -56,6 +56,21 @@ pub fn proxies() -> Vec<Case> {
             &["missing-proxy-fence"],
             stored("bar.sync 0;\n@%first fence.proxy.async.shared::cta; // rule"),
         ),
+        order(
+            "proxy-fence",
+            PAIR,
+            &["missing-proxy-fence"],
+            stored("fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster; // rule\nbar.sync 0;"),
+        ),
+        none(
+            "proxy-fence-acquire-alone",
+            PAIR,
+            &["missing-proxy-fence"],
+            stored(
+                "// rule: fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;\nbar.sync 0;\n\
+                 fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster;",
+            ),
+        ),
         none(
             "proxy-fence-of-one-lane",
             PAIR,

@@ -415,6 +415,18 @@ pub fn scopes() -> Vec<Case> {
             SHARED,
             told_across(STORE, ARRIVE, WAIT_RELAXED, &format!("{fence}\n{LOAD}")),
         ),
+        // The halves of a fence that are of shared memory alone.
+        order(
+            "fence-and-relaxed",
+            CLUSTER,
+            SHARED,
+            told_across(
+                STORE,
+                &format!("fence.release.sync_restrict::shared::cta.cluster; // rule\n{ARRIVE_RELAXED}"),
+                WAIT_RELAXED,
+                &format!("fence.acquire.sync_restrict::shared::cluster.cluster;\n{LOAD}"),
+            ),
+        ),
         none(
             "mbarrier-relaxed-wait",
             CLUSTER,

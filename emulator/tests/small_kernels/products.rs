@@ -1,6 +1,6 @@
 //! A product of zeroes: what its commit waits for, and which fences make its operands visible.
 
-use super::{clean, finds};
+use super::{clean, finds, run};
 
 /// Zeroes the tile, allocates 32 columns (`%r2`), initialises `bar_a` and `bar_b`, and makes all that visible.
 const SET_UP: &str = "
@@ -132,4 +132,46 @@ fn a_proxy_fence_by_the_thread_that_waited_for_all() {
     )).replace("SETUP:\n    bar.sync 0;", "SETUP:\n    bar.sync 0;\n    st.shared.v4.b32 [%r3+-2048], {0, 0, 0, 0};\n    mbarrier.arrive.shared::cta.b64 _, [bar_b];");
     clean(&body, 128, |_| 0);
     finds(&body.replace("fence.proxy.async.shared::cta;", ""), 128, "missing-proxy-fence");
+}
+
+/// Two accumulators of 16 columns, of which the second begins at `%r12` and nothing but the first one's commit is waited for before.
+fn two_products(distance: u32) -> String {
+    let mma = MMA.replace("0x08080010", "0x08040010");
+    let read = TEAR_DOWN.replace("[%r6];", "[%r6+8];").replace(
+        "    st.global",
+        "SECOND:\n    mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar_b], 0;\n    @!%p2 bra SECOND;\n    st.global",
+    );
+    format!(
+        "{SET_UP}
+    add.u32 %r12, %r2, {distance};
+    @%p0 bra WAIT;
+    elect.sync _|%p1, 0xffffffff;
+    @!%p1 bra WAIT;
+    {mma}
+    tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar_a];
+WAIT:
+    mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar_a], 0;
+    @!%p2 bra WAIT;
+    @%p0 bra READ;
+    elect.sync _|%p1, 0xffffffff;
+    @!%p1 bra READ;
+    {}
+    tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar_b];
+READ:{read}",
+        mma.replace("[%r2]", "[%r12]")
+    )
+}
+
+/// A ring of accumulators that are nearer to each other than they are wide: that is told, and not who waits for whom.
+#[test]
+fn accumulators_that_lie_too_close_together() {
+    clean(&two_products(16), 128, |_| 0);
+    let report = run(&two_products(8), 128, None);
+    let found = report.findings.iter().find(|d| d.code == "accumulator-overwritten");
+    let help = found.map_or("", |d| d.help.as_str());
+    assert_eq!(
+        help, "Keep accumulators apart (with FP32, 16 columns each): these begin 8 columns from each other.",
+        "{:#?}",
+        report.findings
+    );
 }

@@ -306,7 +306,7 @@ fn a_refusal_names_the_nearest_form() {
         "st.async.release.gpu.global.b32 [%d0], %r1;",
         "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.min.u64 [%r0], %d1, [%r2];",
         "ld.mmio.sys.global.b32 %r0, [%d8];",
-        "tcgen05.mma.ws.cta_group::1.kind::tf32 [%r1], %d0, %d1, %r2, %p0;",
+        "tcgen05.mma.ws.cta_group::1.kind::tf32 [%r1], %d0, %d1, %r2, %p0, %d2;",
         "tcgen05.mma.sp.cta_group::1.kind::f8f6f4 [%r1], %d0, %d1, [%r3], %r2, %p0;",
         "tcgen05.mma.cta_group::1.kind::i8.ashift [%r1], [%r3], %d1, %r2, %p0;",
         "tcgen05.mma.sp.cta_group::2.kind::mxf8f6f4.block_scale [%r1], %d0, %d1, [%r5], %r2, [%r3], [%r4], %p0;",
@@ -322,8 +322,6 @@ fn a_refusal_names_the_nearest_form() {
         "tensormap.replace.im2col.rank.shared::cta.b1024.b32 [smem], 1;",
         "rcp.rz.ftz.f64 %e0, %e1;",
         "shfl.up.b32 %r0, %r1, 1, 0;",
-        "fence.acquire.sync_restrict::shared::cluster.cluster;",
-        "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;",
         "atom.global.exch.b128 %q0, [%d8], %q1;",
         "multimem.red.relaxed.gpu.global.add.f32 [%d8], %f0;",
         "redux.sync.add.f32 %f0, %f1, -1;",
@@ -355,7 +353,7 @@ fn a_refusal_names_the_nearest_form() {
         ld.mmio.sys.global.b32
             The nearest form that is modelled: `ld.global.b32`. `emulate --list-instructions` lists all.
         tcgen05.mma.ws.cta_group::1.kind::tf32
-            The nearest form that is modelled: `tcgen05.mma.cta_group::1.kind::tf32`. `emulate --list-instructions` lists all.
+            Leave the last operand out, or write the constant 0.
         tcgen05.mma.sp.cta_group::1.kind::f8f6f4
             The nearest form that is modelled: `tcgen05.mma.cta_group::1.kind::f8f6f4`. `emulate --list-instructions` lists all.
         tcgen05.mma.cta_group::1.kind::i8.ashift
@@ -386,10 +384,6 @@ fn a_refusal_names_the_nearest_form() {
             The nearest form that is modelled: `rcp.rz.ftz.f32`. `emulate --list-instructions` lists all.
         shfl.up.b32
             Write `shfl.sync.up.b32`.
-        fence.acquire.sync_restrict::shared::cluster.cluster;
-            The nearest form that is modelled: `fence.acquire.cluster`. `emulate --list-instructions` lists all.
-        fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;
-            The nearest form that is modelled: `fence.release.cluster`. `emulate --list-instructions` lists all.
         atom.global.exch.b128
             The nearest form that is modelled: `atom.global.exch.b32`. `emulate --list-instructions` lists all.
         multimem.red.relaxed.gpu.global.add.f32

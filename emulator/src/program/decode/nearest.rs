@@ -231,7 +231,7 @@ mod tests {
             ("tcgen05.ld.sync.aligned.32x32b.x4.b16", "`tcgen05.ld.sync.aligned.32x32b.x4.b32`"),
             ("ld.global.v3.f32", "`ld.global.v2.f32`"),
             ("add.f32.rn", "`add.rn.f32`"),
-            ("tcgen05.mma.ws.cta_group::1.kind::tf32", "`tcgen05.mma.cta_group::1.kind::tf32`"),
+            ("tcgen05.mma.sp.cta_group::1.kind::tf32", "`tcgen05.mma.cta_group::1.kind::tf32`"),
             ("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx.bytes", "complete_tx::bytes`"),
             ("xnor.b32", "Did you mean `xor.b32`?"),
             ("suld.b.1d.b32.trap", "No form of this opcode"),

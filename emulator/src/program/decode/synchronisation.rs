@@ -27,6 +27,25 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
             let (shared, global) = (space != Some("global"), matches!(space, None | Some("global")));
             Ok(Some(Decoded::new(Op::ProxyFence { shared, global }, vec![], vec![])))
         }
+        // Only what the releasing side does is more than a promise: ptxas makes no instruction of the acquiring one, and of the other the
+        // one of fence.proxy.async.shared::cta.
+        ("fence", ["proxy", "async::generic", "release", "sync_restrict::shared::cta", "cluster"]) => {
+            o.expect(0..=0)?;
+            Ok(Some(Decoded::new(Op::ProxyFence { shared: true, global: false }, vec![], vec![])))
+        }
+        ("fence", ["proxy", "async::generic", "acquire", "sync_restrict::shared::cluster", "cluster"]) => {
+            o.expect(0..=0)?;
+            Ok(Some(Decoded::new(Op::Hint, vec![], vec![])))
+        }
+        // That they cover shared memory only is passed over.
+        (
+            "fence",
+            [way @ ("acquire" | "release"), "sync_restrict::shared::cluster" | "sync_restrict::shared::cta", "cluster"],
+        ) if (*way == "release") == (mods[1] == "sync_restrict::shared::cta") => {
+            o.expect(0..=0)?;
+            let ways = if *way == "release" { FenceWays::Release } else { FenceWays::Acquire };
+            Ok(Some(Decoded::new(Op::Fence { scope: Scope::Cluster, ways }, vec![], vec![])))
+        }
         // Two addresses of the same bytes: here, memory has one each.
         ("fence" | "membar", ["proxy", "alias"]) => {
             o.expect(0..=0)?;

@@ -3,6 +3,7 @@
 use super::{Decoded, Family, Lowering, Operands, base as base_of, describe, tensor_forms, wrong};
 use crate::program::Bad;
 use crate::program::kind::Kind;
+use crate::program::lower::not_modelled;
 use crate::program::op::{
     Address, MmaA, MmaFactors, MmaOp, Op, Packed, Reg, TensorCopyOp, TensorCopyShape, TensorShape,
 };
@@ -95,12 +96,24 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
             let before = *fence == "fence::before_thread_sync";
             Ok(Some(Decoded::new(Op::TensorFence { before }, vec![], vec![])))
         }
+        ["mma", "ws", "cta_group::1", kind, rest @ ..] => {
+            let Some(kind) = Kind::named(kind).filter(|kind| !kind.is_scaled() && !pair) else { return none(mods) };
+            let collector = match rest {
+                [] => Collector::unsaid(true),
+                [last] => match Collector::named(last, true) {
+                    Some(collector) => collector,
+                    None => return none(mods),
+                },
+                _ => return none(mods),
+            };
+            mma_stationary(l, o, kind, collector).map(Some)
+        }
         ["mma", "cta_group::1", kind, rest @ ..] => {
             let Some(kind) = Kind::named(kind) else { return none(mods) };
             let (collector, rest) =
-                match rest.split_last().and_then(|(last, rest)| Some((Collector::named(last)?, rest))) {
+                match rest.split_last().and_then(|(last, rest)| Some((Collector::named(last, false)?, rest))) {
                     Some(named) => named,
-                    None => (Collector::Discard, rest),
+                    None => (Collector::unsaid(false), rest),
                 };
             match (kind.is_scaled(), rest) {
                 (false, []) => mma(l, o, pair, (kind, collector), None).map(Some),
@@ -229,6 +242,64 @@ fn mma(
     each: Option<u32>,
 ) -> Result<Decoded, Bad> {
     o.expect(if each.is_some() { 7..=7 } else { 5..=7 })?;
+    let (mut op, mut uses) = begin_mma(l, o, kind, collector)?;
+    op.pair = pair;
+    let mut next = 4;
+    if let Some(each) = each {
+        let at = [tensor_address(l, o.get(next)?)?, tensor_address(l, o.get(next + 1)?)?];
+        uses.extend(at.iter().flat_map(base_of));
+        op.factors = Some(MmaFactors { each, at });
+        next += 2;
+    }
+    if let Operand::Vector(list) = o.get(next)?
+        && each.is_none()
+    {
+        let lanes = if pair { 8 } else { 4 };
+        if list.len() != lanes {
+            return Err(wrong(
+                format!("the mask of output lanes has {} registers, this form takes {lanes}", list.len()),
+                "Name a 32-bit register for each 32 lanes.",
+            ));
+        }
+        op.disabled = sources(l, list)?;
+        uses.extend(op.disabled.iter().map(|&r| Reg::B32(r)));
+        next += 1;
+    }
+    accumulates(l, o.get(next)?, &mut op, &mut uses)?;
+    op.scale = match o.list.get(next + 1) {
+        None => 0,
+        Some(_) if !kind.scales_input() => {
+            return Err(wrong(
+                format!("`{}` with scale-input-d", kind.name()),
+                "Leave it out: `kind::f16` and `kind::tf32` have it (PTX ISA, tcgen05.mma).",
+            ));
+        }
+        Some(Operand::Integer(scale @ 0..=15)) => *scale as u32,
+        Some(other) => {
+            return Err(wrong(format!("scale-input-d is {}", describe(other)), "It is a constant 0 … 15."));
+        }
+    };
+    o.expect(next + 1..=next + 2)?;
+    Ok(Decoded::new(Op::Mma(Box::new(op)), uses, vec![]))
+}
+
+/// `[d], adesc or [a], bdesc, idesc, enable-input-d {, zero-column-mask}`
+fn mma_stationary(l: &mut Lowering, o: &Operands, kind: Kind, collector: Collector) -> Result<Decoded, Bad> {
+    o.expect(5..=6)?;
+    let (mut op, mut uses) = begin_mma(l, o, kind, collector)?;
+    op.stationary = true;
+    accumulates(l, o.get(4)?, &mut op, &mut uses)?;
+    if !matches!(o.list.get(5), None | Some(Operand::Integer(0))) {
+        return Err(not_modelled(
+            &format!("the zero-column mask of `{}`", o.opcode),
+            "Leave the last operand out, or write the constant 0.",
+        ));
+    }
+    Ok(Decoded::new(Op::Mma(Box::new(op)), uses, vec![]))
+}
+
+/// The first four operands, which every form has: `[d], adesc or [a], bdesc, idesc`.
+fn begin_mma(l: &mut Lowering, o: &Operands, kind: Kind, collector: Collector) -> Result<(MmaOp, Vec<Reg>), Bad> {
     let d = tensor_address(l, o.get(0)?)?;
     let mut uses = base_of(&d);
     let a = match o.get(1)? {
@@ -246,49 +317,31 @@ fn mma(
     let b = l.source64(o.get(2)?)?;
     let idesc = l.source32(o.get(3)?, false)?;
     uses.extend([Reg::B64(b), Reg::B32(idesc)]);
-    let mut next = 4;
-    let mut disabled = Vec::new();
-    let mut factors = None;
-    if let Some(each) = each {
-        let at = [tensor_address(l, o.get(next)?)?, tensor_address(l, o.get(next + 1)?)?];
-        uses.extend(at.iter().flat_map(base_of));
-        factors = Some(MmaFactors { each, at });
-        next += 2;
-    }
-    if let Operand::Vector(list) = o.get(next)?
-        && each.is_none()
-    {
-        let lanes = if pair { 8 } else { 4 };
-        if list.len() != lanes {
-            return Err(wrong(
-                format!("the mask of output lanes has {} registers, this form takes {lanes}", list.len()),
-                "Name a 32-bit register for each 32 lanes.",
-            ));
-        }
-        disabled = sources(l, list)?;
-        uses.extend(disabled.iter().map(|&r| Reg::B32(r)));
-        next += 1;
-    }
-    let (operand, accumulate_negated) = match o.get(next)? {
+    let op = MmaOp {
+        pair: false,
+        kind,
+        d,
+        a,
+        b,
+        idesc,
+        disabled: Vec::new(),
+        accumulate: 0,
+        accumulate_negated: false,
+        scale: 0,
+        factors: None,
+        stationary: false,
+        collector,
+    };
+    Ok((op, uses))
+}
+
+/// enable-input-d, which may be negated.
+fn accumulates(l: &mut Lowering, operand: &Operand, op: &mut MmaOp, uses: &mut Vec<Reg>) -> Result<(), Bad> {
+    let (operand, negated) = match operand {
         Operand::Not(name) => (Operand::Name(name.clone()), true),
         other => (other.clone(), false),
     };
-    let accumulate = l.predicate(&operand)?;
-    uses.push(Reg::Pred(accumulate));
-    let scale = match o.list.get(next + 1) {
-        None => 0,
-        Some(_) if !kind.scales_input() => {
-            return Err(wrong(
-                format!("`{}` with scale-input-d", kind.name()),
-                "Leave it out: `kind::f16` and `kind::tf32` have it (PTX ISA, tcgen05.mma).",
-            ));
-        }
-        Some(Operand::Integer(scale @ 0..=15)) => *scale as u32,
-        Some(other) => {
-            return Err(wrong(format!("scale-input-d is {}", describe(other)), "It is a constant 0 … 15."));
-        }
-    };
-    o.expect(next + 1..=next + 2)?;
-    let op = MmaOp { pair, kind, d, a, b, idesc, disabled, accumulate, accumulate_negated, scale, factors, collector };
-    Ok(Decoded::new(Op::Mma(Box::new(op)), uses, vec![]))
+    (op.accumulate, op.accumulate_negated) = (l.predicate(&operand)?, negated);
+    uses.push(Reg::Pred(op.accumulate));
+    Ok(())
 }

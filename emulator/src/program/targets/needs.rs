@@ -123,6 +123,7 @@ const NEEDS: &[Need] = &[
     ("ldmatrix|stmatrix", ".b8", Gpus::Suffixed(100), (8, 6)),
     ("mapa|getctarank|griddepcontrol|barrier.cluster|stmatrix", "", Gpus::From(90), (7, 8)),
     ("setmaxnreg", "", Gpus::Suffixed(90), (8, 0)),
+    ("fence", ".sync_restrict", Gpus::From(90), (8, 6)),
     ("fence.proxy.async|fence.mbarrier_init", "", Gpus::From(90), (8, 0)),
     ("redux", ".f32", Gpus::FirstTensorMemory, (8, 6)),
     ("fence.acquire|fence.release", "", Gpus::From(90), (8, 6)),
