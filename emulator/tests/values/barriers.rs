@@ -142,6 +142,10 @@ fn fences() -> Vec<Row> {
         let row = near_flag_between(release, acquire);
         rows.push(row.with(release, acquire, "race-shared").with(acquire, release, "race-shared"));
     }
+    let (release, acquire) =
+        ("fence.release.sync_restrict::shared::cta.cluster;", "fence.acquire.sync_restrict::shared::cluster.cluster;");
+    let row = near_flag_between(release, acquire);
+    rows.push(row.with(release, acquire, "race-shared").with(acquire, release, "race-shared"));
     // Generic stores that the TMA engine reads: a proxy fence between.
     for fence in [
         "fence.proxy.async;",
@@ -159,6 +163,14 @@ fn fences() -> Vec<Row> {
             "missing-proxy-fence",
         ));
     }
+    // Its halves: the acquiring one alone is none.
+    let release = "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;";
+    let acquire = "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster;";
+    let body = format!(
+        "st.shared.v2.b64 [smem], {{41, 42}};\n{release}\n{acquire}\ncp.async.bulk.global.shared::cta.bulk_group [%d8], [smem], 16;\n\
+         cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;"
+    );
+    rows.push(bare(1, &body).gives(0, &[41, 42]).without(release, "missing-proxy-fence"));
     // One for global memory does not do the work of the other.
     let both = "fence.proxy.async.global;\nfence.proxy.async.shared::cta;\n";
     let body = format!(

@@ -6,7 +6,7 @@
 
 use crate::common::{load, matrix, rendered};
 use crate::formats::{Format, Format::*, packed};
-use crate::mma::{filled_first, read_back, set_up};
+use crate::mma::{COLLECTORS, filled_first, read_back, set_up, stationary};
 use crate::row::{Row, bare, check};
 use half::f16;
 
@@ -304,9 +304,6 @@ impl Case {
     }
 }
 
-const COLLECTORS: [&str; 4] =
-    [".collector::a::discard", ".collector::a::lastuse", ".collector::a::fill", ".collector::a::use"];
-
 pub fn rows() -> Vec<Row> {
     let mut cases = Vec::new();
     // Every format beside every other, and every layout that it can have.
@@ -367,6 +364,7 @@ pub fn rows() -> Vec<Row> {
     }
     cases.extend(scaled());
     let mut rows: Vec<Row> = cases.iter().map(Case::row).collect();
+    rows.extend([CASE, tf32, i8].map(|case| stationary(Case { n: 64, ..case }.row())));
     rows.extend(order());
     rows
 }

@@ -224,6 +224,14 @@ impl Case {
     }
 }
 
+pub const COLLECTORS: [&str; 4] =
+    [".collector::a::discard", ".collector::a::lastuse", ".collector::a::fill", ".collector::a::use"];
+
+/// The same MMA with `.ws`.
+pub fn stationary(row: Row) -> Row {
+    row.replaced("tcgen05.mma.cta_group::1", "tcgen05.mma.ws.cta_group::1")
+}
+
 /// Who takes A from the collector buffer has filled it before: the same MMA, with `::fill`.
 pub fn filled_first(body: &str) -> String {
     let mut text = String::new();
@@ -342,9 +350,17 @@ pub fn rows() -> Vec<Row> {
         "tensor-address",
     ));
     // Hints of the collector change no value.
-    for collector in [".collector::a::discard", ".collector::a::lastuse", ".collector::a::fill", ".collector::a::use"] {
+    for collector in COLLECTORS {
         rows.push(Case { collector, ..CASE }.row());
     }
+    // With `.ws`, the hints are of B, and 128 rows lie as without it.
+    for (n, collector) in COLLECTORS.into_iter().enumerate() {
+        for buffer in 0..4 {
+            let row = stationary(Case { collector, n: [64, 128, 64, 128][n], ..CASE }.row());
+            rows.push(row.replaced(".collector::a", &format!(".collector::b{buffer}")));
+        }
+    }
+    rows.push(stationary(Case { n: 64, a_in_tensor: true, ..CASE }.row()));
     rows.push(Case { m: 256, pair: true, swizzle: 64, collector: ".collector::a::discard", ..CASE }.row());
     rows.extend(commits());
     rows
