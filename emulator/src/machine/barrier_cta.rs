@@ -3,8 +3,9 @@
 use super::cluster::{Cluster, Stop};
 use super::names::counted;
 use super::registers::lanes;
-use super::state::{At, Span};
+use super::state::{At, NamedArrival, Span};
 use super::warp::State;
+use crate::diagnostic::Severity;
 use crate::program::op::{BarrierVote, Op};
 use crate::protocol::What;
 use crate::report::{Actor, EventKind};
@@ -81,6 +82,10 @@ impl Cluster<'_> {
         }
         named.expected = count;
         named.site = site;
+        if count.is_some() && self.options.judges() {
+            self.warps_meet_apart(w, site, id);
+        }
+        let named = &mut self.ctas[c].named[id as usize];
         if let Some(votes) = votes {
             let (hold, all) = named.votes.unwrap_or_default();
             named.votes = Some((hold + votes.count_ones(), all + mask.count_ones()));
@@ -101,6 +106,33 @@ impl Cluster<'_> {
             self.complete_named(c, id);
         }
         Ok(())
+    }
+
+    /// A warp arrives at a barrier that counts threads, and others met there before: had it come earlier, it would have been counted as one of them,
+    /// unless it knows that their phase is complete.
+    fn warps_meet_apart(&mut self, w: usize, site: u32, id: u32) {
+        let (warp, named) = (&self.warps[w], &self.ctas[self.warps[w].cta].named[id as usize]);
+        let early = |came: &&NamedArrival| !warp.has_heard_of(self.warps[came.warp].actor, came.epoch);
+        let took_part = named.before.iter().any(|came| came.warp == w);
+        let other = if took_part || named.told { None } else { named.before.iter().find(early).copied() };
+        if let Some(other) = other {
+            let (who, them) = (self.warp_name(w), self.warp_name(other.warp));
+            let mut diagnostic = self.problem(
+                "named-barrier",
+                site,
+                format!("{who} may arrive at barrier {id} while {them} and others meet there, and be counted as one of them"),
+                "A barrier with a thread count is complete when so many threads have arrived, whichever they are (PTX ISA 9.7.13.1).",
+                "Give each group of warps that meets by itself a barrier number of its own.".into(),
+            );
+            diagnostic.severity = Severity::Finding;
+            diagnostic.labels.push(self.label(other.site, format!("{them} arrives here; nothing orders this before")));
+            self.findings.add(diagnostic);
+            self.ctas[self.warps[w].cta].named[id as usize].told = true;
+        }
+        let epoch = self.warps[w].epoch;
+        let named = &mut self.ctas[self.warps[w].cta].named[id as usize];
+        named.came.retain(|came| came.warp != w);
+        named.came.push(NamedArrival { warp: w, epoch, site });
     }
 
     /// Lanes have ended: lets the waiters of a CTA barrier go if all others have arrived.

@@ -205,12 +205,19 @@ pub const FOLLOWS: &[Follows] = &[
     Follows(&[TOO_EARLY, "operand-overlap"], &["hang"], names_a_mask, Then::Dropped),
     // What stands behind a barrier that lets warps go on which do not belong together.
     Follows(&["race-shared"], &["race-shared", "hang"], is_behind_a_mixed_barrier, Then::Dropped),
+    // Two groups at one barrier: what comes of it, or what made them meet there, says more.
+    Follows(&["named-barrier"], &[], is_no_error, Then::Dropped),
     // Warps let each other go on where they do not belong together: some come too late for what they wait for.
     Follows(&["hang"], &["race-shared"], names_a_barrier, Then::Behind),
 ];
 
 fn anywhere(_: &Diagnostic, _: &Diagnostic, _: &Statements) -> bool {
     true
+}
+
+/// The run went on behind it.
+fn is_no_error(one: &Diagnostic, _: &Diagnostic, _: &Statements) -> bool {
+    one.severity < Severity::Error
 }
 
 pub fn has_line(d: &Diagnostic, label: &Label) -> bool {

@@ -5,6 +5,7 @@ use super::loaded::Loaded;
 use super::tensor::{Allocation, TensorMemory};
 use crate::order::{ActorId, Clock, Conflict, Shadow, Stamp, Views};
 use crate::report::Memory;
+use smallvec::SmallVec;
 
 /// Who executes what: a warp's fragment, the lanes of it that take part, and the statement.
 #[derive(Clone, Copy, Debug)]
@@ -133,6 +134,20 @@ pub struct NamedBarrier {
     pub who: u32,
     /// Those of earlier phases that had a thread count, each set once, with the statement of the last of them.
     pub groups: Vec<(u32, u32)>,
+    /// Of a phase with a thread count, the arrivals: of this one, and of the one before.
+    pub came: SmallVec<[NamedArrival; 4]>,
+    pub before: SmallVec<[NamedArrival; 4]>,
+    /// That two groups of warps meet here is told.
+    pub told: bool,
+}
+
+/// A warp has arrived at a CTA barrier.
+#[derive(Clone, Copy, Debug)]
+pub struct NamedArrival {
+    pub warp: usize,
+    /// When, by its own count.
+    pub epoch: u32,
+    pub site: u32,
 }
 
 impl NamedBarrier {
@@ -157,7 +172,7 @@ impl NamedBarrier {
         if !known && groups.len() < MOST {
             groups.push((self.who, self.site));
         }
-        NamedBarrier { groups, ..NamedBarrier::default() }
+        NamedBarrier { groups, before: std::mem::take(&mut self.came), told: self.told, ..NamedBarrier::default() }
     }
 
     /// Two sets of warps that have met here and have some warps in common, and each some that the other has not: no one group's barrier.

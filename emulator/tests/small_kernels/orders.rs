@@ -201,3 +201,24 @@ fn what_is_computed_of_a_clock_confirms_nothing() {
         assert_eq!(found.map(|found| found.confirmed.is_some()), Some(confirmed), "{clock}: {:#?}", report.findings);
     }
 }
+
+/// Two groups of warps that meet at one barrier, which counts the threads of a group: whoever comes is counted.
+#[test]
+fn two_groups_at_one_barrier() {
+    let body = |barrier: &str| {
+        format!(
+            "setp.lt.u32 %p0, %r0, 64;\n@%p0 bra FIRST;\nbarrier.sync {barrier}, 64;\nbra END;\nFIRST:\nbarrier.sync 1, 64;\nEND:\n\
+             st.global.u32 [%rd0], 7;"
+        )
+    };
+    clean(&body("2"), 128, |_| 7);
+    finds(&body("1"), 128, "named-barrier");
+    // One after the other, it is one barrier for both.
+    let ordered = "mbarrier.try_wait.parity.shared::cta.b64 %p1, [bar_a], 0;\n@!%p1 bra WAIT;";
+    let body = format!(
+        "setp.ne.u32 %p2, %r0, 0;\n@!%p2 mbarrier.init.shared::cta.b64 [bar_a], 64;\nbar.sync 0;\nsetp.lt.u32 %p0, %r0, 64;\n@%p0 bra FIRST;\n\
+         WAIT:\n{ordered}\nbarrier.sync 1, 64;\nbra END;\nFIRST:\nbarrier.sync 1, 64;\nmbarrier.arrive.shared::cta.b64 _, [bar_a];\nEND:\n\
+         st.global.u32 [%rd0], 7;"
+    );
+    clean(&body, 128, |_| 7);
+}
