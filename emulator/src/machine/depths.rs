@@ -375,17 +375,11 @@ impl Cluster<'_> {
     }
 
     /// An MMA reads elements padded that a map of elements of 4 bits has loaded side by side.
-    fn packed_for_padded(&mut self, operands: Vec<(Laid, (Element, u32))>) {
-        let Some(&(first, _)) = operands.first() else { return };
-        if self.depths.of_other_width.contains(&first.site) {
-            return;
-        }
-        self.depths.of_other_width.push(first.site);
-        let names: Vec<String> = operands.iter().map(|(laid, _)| laid.which.to_string()).collect();
+    fn packed_for_padded(&mut self, site: u32, names: &str, operands: Vec<(Laid, (Element, u32))>) {
         let mut diagnostic = self.problem(
             "type-mismatch",
-            first.site,
-            format!("an MMA takes elements of {} for padded ones, which were loaded side by side", names.join(" and ")),
+            site,
+            format!("an MMA takes elements of {names} for padded ones, which were loaded side by side"),
             "kind::f8f6f4 and kind::mxf8f6f4 read elements of 4 and 6 bits padded, sixteen of them in 16 bytes; kind::mxf4 and kind::mxf4nvf4 read those of 4 bits \
              side by side (PTX ISA 9.7.16.10.4, 5.5.1.1).",
             "Give the tensor map the type that pads elements of 4 bits (16U4_ALIGN16B; `u4_align16` in a launch file), with a box of 128 elements, which then takes \
@@ -403,27 +397,28 @@ impl Cluster<'_> {
     /// An MMA takes operands for elements of another width than those of the tensor map by which they were loaded: a note, since a map may also be
     /// there to move bytes. Of 4 bits that lie side by side, maps of bytes are the usual ones.
     fn elements_of_other_width(&mut self, operands: Vec<(Laid, (Element, u32))>) {
-        let dense =
-            |(laid, (element, _)): &&(Laid, (Element, u32))| laid.d.elements.data < 16 && *element == Element::U4Align8;
-        let packed: Vec<_> = operands.iter().filter(dense).copied().collect();
-        if !packed.is_empty() {
-            return self.packed_for_padded(packed);
-        }
-        let wide = |(laid, (element, _)): &(Laid, (Element, u32))| laid.d.elements.log_bits > 2 && !element.is_packed();
-        let operands: Vec<_> = operands.into_iter().filter(wide).collect();
+        type Loaded = (Laid, (Element, u32));
+        let dense = |(laid, (element, _)): &Loaded| laid.d.elements.data < 16 && *element == Element::U4Align8;
+        let wide = |(laid, (element, _)): &Loaded| laid.d.elements.log_bits > 2 && !element.is_packed();
+        let packed = operands.iter().any(dense);
+        let operands: Vec<_> = operands.into_iter().filter(|of| if packed { dense(of) } else { wide(of) }).collect();
         let Some(&(first, (element, _))) = operands.first() else { return };
         if self.depths.of_other_width.contains(&first.site) {
             return;
         }
         self.depths.of_other_width.push(first.site);
-        let (loaded, taken) = (element.bits(), 1u32 << first.d.elements.log_bits);
         let names: Vec<String> = operands.iter().map(|(laid, _)| laid.which.to_string()).collect();
+        let names = names.join(" and ");
+        if packed {
+            return self.packed_for_padded(first.site, &names, operands);
+        }
+        let (loaded, taken) = (element.bits(), 1u32 << first.d.elements.log_bits);
         let mut diagnostic = self.problem(
             "type-mismatch",
             first.site,
             format!(
                 "an MMA takes {} for elements of {}, which were loaded as elements of {}",
-                names.join(" and "),
+                names,
                 counted(taken / 8, "byte"),
                 counted(loaded / 8, "byte")
             ),

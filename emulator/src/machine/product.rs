@@ -21,9 +21,9 @@ pub struct Line<T>(pub T);
 /// Operands in the form that the loops read. Kept from one product to the next, for its memory.
 #[derive(Debug, Default)]
 pub struct Factors {
-    /// Values, signs as negated: all steps of the panel of A that [`Numerics::Fast`] is at.
+    /// Values, signs as negated: all steps of the panel of A that [`Numerics::Fast`] is at, with elements of 16 bits.
     panel: Vec<Panel<f32>>,
-    /// For [`Numerics::Exact`], all steps of a panel one after the other, then those of the next.
+    /// Else all of A: all steps of a panel one after the other, then those of the next.
     pub a: Vec<Panel<f32>>,
     /// The same of B: the pairs of all strips.
     pub b: Vec<Pair<f32>>,
@@ -117,21 +117,19 @@ impl Product<'_> {
         fast::<L, R, S, C>(step, a, (&b, pair), strip, self.cells, &mut self.prefetches);
     }
 
+    /// All of A, for [`Numerics::Exact`].
     #[inline(always)]
-    pub fn prepare_a<L: Lanes>(&mut self) {
+    fn prepare_a<L: Lanes>(&mut self) {
         let Factors { a, a_exponents, .. } = &mut *self.factors;
         let (bf, steps) = (self.step.a_bf16, self.a.len());
         let panels = self.a.first().map_or(0, |rows| rows.len().div_ceil(WIDTH));
-        let exact = self.numerics == Numerics::Exact;
         a.resize(panels * steps, [Line([0.0; WIDTH]); 16]);
-        a_exponents.resize(if exact { panels * steps } else { 0 }, [Line([0; WIDTH]); 16]);
+        a_exponents.resize(panels * steps, [Line([0; WIDTH]); 16]);
         for (n, rows) in self.a.iter().enumerate() {
             for (panel, rows) in rows.chunks(WIDTH).enumerate() {
                 fill_panel::<L>(&self.step, rows, &mut a[panel * steps + n]);
-                if exact {
-                    for (Line(to), row) in a_exponents[panel * steps + n].iter_mut().zip(rows) {
-                        *to = exponents(row, bf).map(|e| u32::from(e as u16) << 16 | u32::from(e as u16));
-                    }
+                for (Line(to), row) in a_exponents[panel * steps + n].iter_mut().zip(rows) {
+                    *to = exponents(row, bf).map(|e| u32::from(e as u16) << 16 | u32::from(e as u16));
                 }
             }
         }
