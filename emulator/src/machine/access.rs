@@ -2,7 +2,7 @@
 
 use super::cluster::{Cluster, Stop};
 use super::copied::CHUNK;
-use super::memory::Runs;
+use super::memory::{Runs, number};
 use super::outbox::{Item, Write};
 use super::registers::lanes;
 use super::resolve::{Access, Target};
@@ -87,9 +87,7 @@ impl<'a> Cluster<'a> {
         let Some(bytes) = self.params.get(at..at + total).filter(|_| named && plain) else { return false };
         let registers = &mut self.warps[w].registers;
         for (&reg, part) in op.d.iter().zip(bytes.chunks_exact(each)) {
-            let mut raw = [0; 16];
-            raw[..each].copy_from_slice(part);
-            let value = extended(u128::from_le_bytes(raw), op.signed, each);
+            let value = extended(number(part), op.signed, each);
             match reg {
                 Reg::B64(d) => registers.write64(d, mask, &[value as u64; 32]),
                 Reg::B32(d) => registers.write32(d, mask, &[value as u32; 32]),
@@ -102,6 +100,50 @@ impl<'a> Cluster<'a> {
 
     /// Loads into registers; whether something was undefined.
     pub fn receive(&mut self, w: usize, site: u32, op: &LoadOp, targets: &[(usize, Target)]) -> bool {
+        let total = usize::from(op.bytes) * op.d.len();
+        let mut undefined = false;
+        for side_by_side in targets.chunk_by(|a, b| a.1.after(total) == b.1) {
+            undefined |= !self.receive_together(w, op, side_by_side) && self.receive_each(w, site, op, side_by_side);
+        }
+        undefined
+    }
+
+    /// What several lanes load side by side, if all of it is defined and computed; whether it was so.
+    fn receive_together(&mut self, w: usize, op: &LoadOp, targets: &[(usize, Target)]) -> bool {
+        let each = usize::from(op.bytes);
+        let total = each * op.d.len();
+        let [(_, first), _, ..] = *targets else { return false };
+        let bytes = total * targets.len();
+        let mut seen;
+        let (memory, at) = match first {
+            Target::Shared(cta, at) => (&self.ctas[cta].shared, at as usize),
+            Target::Global { buffer, offset } if !self.outbox.has_written(buffer) => {
+                (&self.global.buffers[buffer].memory, offset as usize)
+            }
+            Target::Global { buffer, offset } => {
+                seen = Memory::undefined(bytes);
+                self.outbox.copy(&self.global, buffer, offset, bytes, &mut seen, 0);
+                (&seen, 0)
+            }
+            Target::Local(_) | Target::Param(_) => return false,
+        };
+        if !memory.all_defined(at, bytes) || memory.any_blank(at, bytes) {
+            return false;
+        }
+        let registers = &mut self.warps[w].registers;
+        let mut mask = 0;
+        for (&(lane, _), bytes) in targets.iter().zip(memory.bytes[at..at + bytes].chunks_exact(total)) {
+            for (&reg, bytes) in op.d.iter().zip(bytes.chunks_exact(each)) {
+                registers.set_lane(reg, lane, extended(number(bytes), op.signed, each));
+            }
+            mask |= 1 << lane;
+        }
+        op.d.iter().for_each(|&reg| registers.set_defined(reg, mask, u32::MAX));
+        true
+    }
+
+    /// What lanes load, one after the other; whether something was undefined.
+    fn receive_each(&mut self, w: usize, site: u32, op: &LoadOp, targets: &[(usize, Target)]) -> bool {
         let LoadOp { bytes, signed, ref d, .. } = *op;
         let each = usize::from(bytes);
         let mut undefined = false;
@@ -145,11 +187,7 @@ impl<'a> Cluster<'a> {
         let (value, defined) = match target {
             Target::Shared(c, at) => self.ctas[c].shared.load(at as usize, bytes),
             Target::Global { buffer, offset } => self.outbox.load(&self.global, buffer, offset, bytes),
-            Target::Param(at) => {
-                let mut raw = [0; 16];
-                raw[..bytes].copy_from_slice(&self.params[at as usize..at as usize + bytes]);
-                (u128::from_le_bytes(raw), true)
-            }
+            Target::Param(at) => (number(&self.params[at as usize..at as usize + bytes]), true),
             Target::Local(at) => self.warps[w].local.load(at as usize, bytes),
         };
         (value, defined, self.is_blank_at(w, target, bytes))

@@ -46,18 +46,7 @@ impl Memory {
 
     /// Up to 16 bytes, lowest first, and whether all are defined. The caller has checked the bounds.
     pub(crate) fn load(&self, at: usize, len: usize) -> (u128, bool) {
-        let bytes = &self.bytes[at..at + len];
-        // Of a length that is known when this is compiled, a copy is a move.
-        let value = match (bytes.first_chunk(), bytes.first_chunk()) {
-            (Some(&whole), _) => u128::from_le_bytes(whole),
-            (None, Some(&word)) if len == 4 => u32::from_le_bytes(word).into(),
-            _ => {
-                let mut value = [0; 16];
-                value[..len].copy_from_slice(bytes);
-                u128::from_le_bytes(value)
-            }
-        };
-        (value, self.all_defined(at, len))
+        (number(&self.bytes[at..at + len]), self.all_defined(at, len))
     }
 
     /// Stores the low bytes. The caller has checked the bounds.
@@ -179,6 +168,21 @@ impl Memory {
             for n in 0..len {
                 self.mark(at + n, 1, other.is_defined(from + n));
             }
+        }
+    }
+}
+
+/// The number that up to 16 bytes are, lowest first.
+#[inline(always)]
+pub fn number(bytes: &[u8]) -> u128 {
+    // Of a length that is known when this is compiled, a copy is a move.
+    match (bytes.first_chunk(), bytes.first_chunk()) {
+        (Some(&whole), _) => u128::from_le_bytes(whole),
+        (None, Some(&word)) if bytes.len() == 4 => u32::from_le_bytes(word).into(),
+        _ => {
+            let mut value = [0; 16];
+            value[..bytes.len()].copy_from_slice(bytes);
+            u128::from_le_bytes(value)
         }
     }
 }

@@ -192,6 +192,11 @@ impl<'a> Outbox<'a> {
         self.written
     }
 
+    /// Whether the cluster may have written to a buffer what is not there yet.
+    pub fn has_written(&self, buffer: usize) -> bool {
+        self.written & bit(buffer) != 0
+    }
+
     /// All items, with their times; the outbox is empty then.
     pub fn take(&mut self) -> Vec<(u64, Item<'a>)> {
         *self.index.get_mut() = Index::default();
@@ -202,7 +207,7 @@ impl<'a> Outbox<'a> {
     /// Reads global memory as the cluster sees it. The caller has checked the bounds.
     pub fn copy(&self, global: &Global, buffer: usize, at: u64, len: usize, into: &mut Memory, to: usize) {
         let base = &global.buffers[buffer].memory;
-        if self.written & bit(buffer) == 0 || len == 0 {
+        if !self.has_written(buffer) || len == 0 {
             into.copy_from(to, base, at as usize, len);
             return;
         }
@@ -252,7 +257,7 @@ impl<'a> Outbox<'a> {
 
     /// Whether some of these bytes, of which there are up to 16, are blank.
     pub fn any_blank(&self, global: &Global, buffer: usize, at: u64, len: usize) -> bool {
-        if self.written & bit(buffer) == 0 {
+        if !self.has_written(buffer) {
             return global.buffers[buffer].memory.any_blank(at as usize, len);
         }
         let mut seen = Memory::undefined(16);
@@ -262,7 +267,7 @@ impl<'a> Outbox<'a> {
 
     /// Up to 16 bytes, lowest first, and whether all are defined.
     pub fn load(&self, global: &Global, buffer: usize, at: u64, len: usize) -> (u128, bool) {
-        if self.written & bit(buffer) == 0 {
+        if !self.has_written(buffer) {
             return global.buffers[buffer].memory.load(at as usize, len);
         }
         let mut value = Memory::undefined(16);
