@@ -9,7 +9,25 @@ pub fn rows() -> Vec<Row> {
     rows.extend(orders());
     rows.extend(hints());
     rows.extend(fills());
+    rows.extend(side_by_side());
     rows
+}
+
+/// What lanes load side by side, which is read at once: from global memory just after it was stored there, with signs, and where one lane's is undefined.
+fn side_by_side() -> Vec<Row> {
+    let own = "shl.b32 %r1, %r98, 2; mov.u32 %r2, smem; add.u32 %r1, %r1, %r2;";
+    vec![
+        each(32, "st.global.v2.b32 [%d9], {%r98, 7};\nld.global.v2.b32 {%r1, %r2}, [%d9]; add.s32 %r0, %r1, %r2;", |lane| lane + 7),
+        each(32, &format!("{own}\nneg.s32 %r3, %r98; st.shared.v2.b16 [%r1], {{%r3, 1}};\nld.shared.v2.s16 {{%r0, %r4}}, [%r1];"), |lane| {
+            u64::from((lane as u32).wrapping_neg())
+        }),
+        each(
+            32,
+            &format!("{own}\nsetp.ne.u32 %p1, %r98, 5; @%p1 st.shared.b32 [%r1], %r98;\nld.shared.b32 %r0, [%r1];\n@!%p1 mov.u32 %r0, 0;"),
+            |lane| if lane == 5 { 0 } else { lane },
+        )
+        .without("@!%p1 mov.u32 %r0, 0;", "undefined-value-stored"),
+    ]
 }
 
 /// 16 bytes become zero, and those behind them stay.
