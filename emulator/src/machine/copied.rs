@@ -16,7 +16,6 @@ use crate::launch::{Content, NumberType, Random};
 use crate::order::GRANULE;
 use crate::program::op::Reg;
 use crate::tensor_map::Element;
-use rustc_hash::FxHashMap;
 
 /// A place in global memory: the buffer's number, and an offset.
 pub type Place = (usize, u64);
@@ -30,8 +29,32 @@ const REMEMBERED: usize = 32;
 #[derive(Debug, Default)]
 pub struct LoadedChunks(Vec<(Reg, [Option<Place>; 32])>);
 
-/// Where chunks of a CTA's shared memory came from, by their number.
-pub type Sources = FxHashMap<u32, Place>;
+/// Where chunks of a CTA's shared memory came from, by their number, as far as that is known.
+#[derive(Debug, Default)]
+pub struct Sources(Vec<Option<Place>>);
+
+impl Sources {
+    fn insert(&mut self, chunk: usize, place: Place) {
+        if self.0.len() <= chunk {
+            self.0.resize(chunk + 1, None);
+        }
+        self.0[chunk] = Some(place);
+    }
+
+    fn get(&self, chunk: usize) -> Option<Place> {
+        *self.0.get(chunk)?
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The chunks that came from a place, by their first bytes.
+    pub fn of(&self, place: Place) -> impl Iterator<Item = u32> {
+        let from = (0..).step_by(CHUNK).zip(&self.0);
+        from.filter(move |(_, source)| **source == Some(place)).map(|(at, _)| at)
+    }
+}
 
 impl LoadedChunks {
     fn add(&mut self, reg: Reg, places: [Option<Place>; 32]) {
@@ -74,14 +97,14 @@ impl Cluster<'_> {
     /// A chunk of a buffer is copied to a place in shared memory: by a thread, or by its `cp.async`.
     pub fn chunk_copied(&mut self, to: Slot, from: Place, site: u32) {
         let cta = &mut self.ctas[to.cta];
-        cta.sources.insert(to.offset / CHUNK as u32, from);
+        cta.sources.insert(to.offset as usize / CHUNK, from);
         cta.loaded.copies.stored(to.offset);
         self.inputs.copied(from.0, from.1, site);
     }
 
     /// Where the chunk at an address came from, if that is known: it has the same bytes, which are not all alike.
     pub fn source(&self, cta: usize, at: u32) -> Option<Place> {
-        let &(buffer, offset) = self.ctas[cta].sources.get(&(at / CHUNK as u32))?;
+        let (buffer, offset) = self.ctas[cta].sources.get(at as usize / CHUNK)?;
         let here = self.ctas[cta].shared.bytes.get(at as usize..at as usize + CHUNK)?;
         let there = self.global.buffers.get(buffer)?.memory.bytes.get(offset as usize..offset as usize + CHUNK)?;
         let telling = here.chunks(2).any(|two| two != &here[..2]);

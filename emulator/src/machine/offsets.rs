@@ -2,7 +2,6 @@
 
 use super::boxes::{Laid, Which};
 use super::cluster::Cluster;
-use super::copied::CHUNK;
 use super::tensor::SharedDescriptor;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::order::GRANULE;
@@ -163,9 +162,7 @@ impl Cluster<'_> {
         });
         in_box.or_else(|| {
             let place = self.global.find(from, 1)?;
-            let chunks = of.sources.iter().filter(|(_, source)| **source == place);
-            let at =
-                chunks.map(|(chunk, _)| chunk * CHUNK as u32).filter(|&at| self.source(cta, at).is_some()).min()?;
+            let at = of.sources.of(place).find(|&at| self.source(cta, at).is_some())?;
             Some((at, of.shared_shadow.writer(at.into())?.site))
         })
     }
