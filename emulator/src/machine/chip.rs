@@ -29,6 +29,7 @@ use crate::program::op::Op;
 use crate::report::{CtaState, Deadlock, Event, Printed, Report};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Cycles of a window. Short where clusters talk to each other, since an answer takes until the end of the window; where they only
 /// share bandwidth, windows become longer, each up to four times the one before: up to `LONG`, and beyond that, up to `LONGEST`, as
@@ -40,6 +41,8 @@ const LONGEST: u64 = 16384;
 
 /// Cycles in which no cluster does anything but ask again, before that is taken for a hang.
 const IDLE: u64 = 1 << 20;
+/// What all clusters do in a window is done by one thread if it took less: to wake another takes some ten microseconds.
+const BRIEF: Duration = Duration::from_micros(100);
 
 /// SMs that a cluster runs on, side by side.
 #[derive(Debug)]
@@ -87,6 +90,8 @@ pub struct Chip<'a> {
     pub window: u64,
     pub longest: u64,
     pub crew: Arc<Crew<'a>>,
+    /// The window before took so little of the host's time that no other thread is woken for the next.
+    brief: bool,
     /// By ascending number.
     pub running: Vec<Running<'a>>,
     pub rates: Rates,
@@ -167,6 +172,7 @@ impl<'a> Chip<'a> {
             window: SHORT,
             longest: if talks { SHORT } else { LONG },
             crew,
+            brief: false,
             running: vec![],
             rates: Rates::ALONE,
             ended: vec![],
@@ -243,13 +249,19 @@ impl<'a> Chip<'a> {
         // What takes longest comes first.
         work.sort_by_key(|(_, running)| !self.s.options.values.include(running.index));
         let (ahead, judges) = (self.ahead.clone(), self.s.options.judges());
-        all.extend(self.crew.all(work, move |(n, mut running)| {
+        let run = move |(n, mut running): (usize, Running<'a>)| {
             running.progress = running.cluster.run(until);
             if running.progress == Progress::Done && judges {
                 running.cluster.judge_ahead(&ahead);
             }
             (n, running)
-        }));
+        };
+        let start = Instant::now();
+        match self.brief {
+            true => all.extend(work.into_iter().map(run)),
+            false => all.extend(self.crew.all(work, run)),
+        }
+        self.brief = start.elapsed() < BRIEF;
         all.sort_unstable_by_key(|&(n, _)| n);
         self.running = all.into_iter().map(|(_, running)| running).collect();
     }
