@@ -171,6 +171,10 @@ fn announced_in_one_of_two_ctas() {
 fn the_same_half_in_both_ctas() {
     let edit = [("    shl.b32 %r8, %r2, 7;", "    mov.u32 %r8, 0;")];
     let report = super::case::run(Pair, &edit, |_| {}, 400_000);
-    let note = report.notes.iter().find(|note| note.code == "operand-overlap").expect("B is loaded twice");
-    super::case::says(note, &["the same 128 rows of B", "CTAs 0 and 1, with the same coordinates", "rank in the pair"]);
+    let found = report.findings.first().filter(|found| found.code == "operand-overlap").expect("B is loaded twice");
+    let missing = "128 of the 256 rows of the tensor at `B` are never loaded";
+    super::case::says(
+        found,
+        &["the same 128 rows of B", "CTAs 0 and 1, with the same coordinates", missing, "rank in the pair"],
+    );
 }
