@@ -77,7 +77,10 @@ impl Cluster<'_> {
         if a.rows == b.rows || a.mn_major || b.mn_major {
             return None;
         }
-        let first = |laid: &Laid| self.ctas[cta].loaded.tile(laid.d.start).filter(|tile| tile.start == laid.d.start);
+        let first = |laid: &Laid| {
+            let tile = self.ctas[cta].loaded.tile(laid.d.start);
+            tile.filter(|tile| laid.d.start - tile.start < tile.pitch)
+        };
         let (of_a, of_b) = (first(&a)?, first(&b)?);
         if (of_a.rows, of_b.rows) != (b.rows, a.rows) {
             return None;
@@ -93,8 +96,8 @@ impl Cluster<'_> {
             "Exchange the two descriptors: A is the first one of the MMA, with M rows, and B the second, with N."
                 .into(),
         );
-        let begins = |laid: &Laid| self.shared_name(laid.d.start);
-        diagnostic.labels[0].text = format!("A begins in {}, B in {}", begins(&a), begins(&b));
+        let begins = |tile: &Tile| self.shared_name(tile.start);
+        diagnostic.labels[0].text = format!("A begins in {}, B in {}", begins(of_a), begins(of_b));
         let brought = |tile: &Tile| self.label(tile.site, format!("a box of {} rows is loaded here", tile.rows));
         diagnostic.labels.extend([brought(of_a), brought(of_b)]);
         Some(Suspicion { diagnostic, by: By::Findings })
@@ -128,7 +131,7 @@ impl Cluster<'_> {
         );
         let on = row * width + column;
         diagnostic.labels[0].text = format!(
-            "{which} has {rows} rows, as the box; it begins {on} bytes behind the beginning of the box, whose rows have {width}"
+            "{which} has {rows} rows, as the box, and begins at byte {on} of it, where its rows have {width} bytes"
         );
         diagnostic.labels.push(self.label(tile.site, "the box is loaded here"));
         Some(Suspicion { diagnostic, by: By::Slices })

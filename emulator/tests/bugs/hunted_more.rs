@@ -254,11 +254,7 @@ fn what_they_are_told() {
         ("x20", &["wait for `bar_a` first"]),
         (
             "x21",
-            &[
-                "operand A begins in row 1 of the box",
-                "128 bytes behind the beginning",
-                "only within the 128 bytes of a row",
-            ],
+            &["operand A begins in row 1 of the box", "begins at byte 128 of it", "only within the 128 bytes of a row"],
         ),
     ];
     all_say(&cases(), SAID);

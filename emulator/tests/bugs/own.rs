@@ -155,7 +155,7 @@ pub fn cases() -> Vec<Case> {
             own,
             Pair,
             &[("0x10400010", "0x08400010")],
-            Finds(&[("instruction-descriptor", "@mma")]),
+            Finds(&[("instruction-descriptor", "tcgen05.mma.cta_group::2")]),
         ),
         case(
             "c7",

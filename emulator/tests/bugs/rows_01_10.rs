@@ -2,7 +2,7 @@
 
 use super::case::{Base, Case, Expect, Result, case};
 use Base::{OneTile, Pair, Quad, Ring, Small};
-use Expect::{Among, Finds, Notes, Wrong};
+use Expect::{Among, Finds, Notes};
 
 const HANG: &str = "HANG";
 

@@ -456,7 +456,11 @@ const SAID: &[(&str, &[&str])] = &[
     ("l29", &["boxes lie wholly outside of the tensor: the first begins at column", "counted in elements"]),
     (
         "l30",
-        &["a box of 8192 bytes", "of none of its boxes is anything read", "where the descriptors of the MMAs begin"],
+        &[
+            "both for A and for B",
+            "nobody reads anything of what is loaded here",
+            "Let the descriptor of B begin in the tile",
+        ],
     ),
     ("l31", &["was stored without the 128-byte swizzle", "does not say how long the rows of `A` are: 128 bytes"]),
     ("l32", &["begins at 0x480, which is no multiple of 1024", ".align 1024"]),
