@@ -128,24 +128,28 @@ impl Drained {
 
     /// An MMA begins a product.
     fn begin(&mut self, new: Begun, products: Drain) {
-        let (over, on) = std::mem::take(&mut self.sums)
-            .into_iter()
-            .partition(|sum| sum.lies_in(new.cta, new.halves, new.column, new.columns));
-        self.sums = on;
-        self.end(over);
+        let mut n = 0;
+        while n < self.sums.len() {
+            let sum = self.sums[n];
+            match sum.lies_in(new.cta, new.halves, new.column, new.columns) {
+                true => {
+                    self.end(sum);
+                    self.sums.remove(n);
+                }
+                false => n += 1,
+            }
+        }
         let of = self.add(products);
         self.sums.push(Begun { of, ..new });
     }
 
-    /// These products are no more.
-    fn end(&mut self, over: Vec<Begun>) {
-        for sum in over {
-            let again = sum.again();
-            let products = &mut self.products[sum.of];
-            products.ended += 1;
-            products.repeated += u32::from(again.is_some() && products.again.is_none_or(|known| again == Some(known)));
-            products.again = products.again.or(again);
-        }
+    /// A product is no more.
+    fn end(&mut self, sum: Begun) {
+        let again = sum.again();
+        let products = &mut self.products[sum.of];
+        products.ended += 1;
+        products.repeated += u32::from(again.is_some() && products.again.is_none_or(|known| again == Some(known)));
+        products.again = products.again.or(again);
     }
 
     fn add(&mut self, more: Drain) -> usize {
@@ -165,8 +169,7 @@ impl Drained {
 
     /// Takes over what a cluster has seen.
     pub fn join(&mut self, mut other: Drained) {
-        let over = std::mem::take(&mut other.sums);
-        other.end(over);
+        std::mem::take(&mut other.sums).into_iter().for_each(|sum| other.end(sum));
         other.products.into_iter().for_each(|more| {
             self.add(more);
         });

@@ -25,6 +25,8 @@ const OF_OTHER_BYTES: &[&str] = &[
 /// What may be a mistake.
 #[derive(Debug)]
 pub struct Suspicion {
+    /// The MMA.
+    site: u32,
     diagnostic: Diagnostic,
     /// What may tell that it is one.
     by: By,
@@ -46,6 +48,9 @@ const MOST: usize = 64;
 impl Cluster<'_> {
     /// An MMA is about to read its operands.
     pub fn suspect(&mut self, cta: usize, [a, b]: [Laid; 2]) {
+        if self.findings.suspected.iter().any(|known| known.site == a.site) {
+            return;
+        }
         let suspicion = match a.d.start == b.d.start {
             true => self.begin_together(cta, [a, b]),
             false => self.are_exchanged(cta, [a, b]),
@@ -69,7 +74,11 @@ impl Cluster<'_> {
         diagnostic.labels[0].text = "both descriptors begin at the same byte".into();
         diagnostic.labels.extend(tile.map(|tile| self.label(tile.site, "this is loaded there")));
         // A product of a matrix with itself, or with a part of it, takes no more than is there.
-        Some(Suspicion { diagnostic, by: By::NothingRead { beyond: a.rows.max(b.rows) > rows } })
+        Some(Suspicion {
+            site: a.site,
+            diagnostic,
+            by: By::NothingRead { beyond: (1..a.rows.max(b.rows)).contains(&rows) },
+        })
     }
 
     /// Each operand begins in a box that has as many rows as the other one.
@@ -100,7 +109,7 @@ impl Cluster<'_> {
         diagnostic.labels[0].text = format!("A begins in {}, B in {}", begins(of_a), begins(of_b));
         let brought = |tile: &Tile| self.label(tile.site, format!("a box of {} rows is loaded here", tile.rows));
         diagnostic.labels.extend([brought(of_a), brought(of_b)]);
-        Some(Suspicion { diagnostic, by: By::Findings })
+        Some(Suspicion { site: a.site, diagnostic, by: By::Findings })
     }
 
     /// An operand that would fit into its box begins in another row than the first eight do, as if the next depths lay behind the row.
@@ -134,14 +143,13 @@ impl Cluster<'_> {
             "{which} has {rows} rows, as the box, and begins at byte {on} of it, where its rows have {width} bytes"
         );
         diagnostic.labels.push(self.label(tile.site, "the box is loaded here"));
-        Some(Suspicion { diagnostic, by: By::Slices })
+        Some(Suspicion { site, diagnostic, by: By::Slices })
     }
 }
 
 impl Suspicion {
     fn is_like(&self, other: &Suspicion) -> bool {
-        let what = |s: &Suspicion| (s.diagnostic.code, s.diagnostic.labels.first().map(|label| label.place.clone()));
-        what(self) == what(other)
+        (self.site, self.diagnostic.code) == (other.site, other.diagnostic.code)
     }
 
     /// Whether a finding is of the same MMA, which reads other bytes than it should.
