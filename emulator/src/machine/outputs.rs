@@ -112,7 +112,7 @@ impl Outputs {
                 }
                 continue;
             }
-            list.extend(not_written(buffer, output, |site, text| label(site, text)));
+            list.extend(not_written(buffer, output, &label));
             list.extend(output.again.map(|again| again.said(buffer, &label)));
         }
         list

@@ -1,11 +1,11 @@
 //! Kernels that nobody had tried: launch control, maps in use, scale factors of another warp, registers that change hands, and what two do that one should.
 //! What is wrong in them was missed, or told by another cause.
 
-use super::case::{Base, Case, Expect, Result, all_say};
+use super::case::{Base, Case, Expect, all_say};
 use super::engines_kernels::*;
 use super::untried::of;
 use Base::{Grid, Pair, Small};
-use Expect::{Finds, Notes};
+use Expect::Finds;
 
 const ON: &str = "setp.eq.u32 %p2, %r0, %r0;";
 const COUNTS_ONE: &str = "mbarrier.init.shared::cta.b64 [bar_b], 1;";
