@@ -28,7 +28,8 @@ pub const CODES: &[(&str, &str)] = &[
     ("instruction-budget", "the run was ended after the allowed number of instructions"),
     (
         "instruction-descriptor",
-        "the instruction descriptor of an MMA is not valid, or an operand lies along the other side than it says (a note if only bit 12 is set)",
+        "the instruction descriptor of an MMA is not valid, says less than the tiles have and what it leaves out is read, or an operand lies along the other side than it says (a note \
+         if only bit 12 is set)",
     ),
     (
         "issued-by-many-lanes",
@@ -42,7 +43,8 @@ pub const CODES: &[(&str, &str)] = &[
     ),
     (
         "loaded-never-read",
-        "a box that a tensor copy loads, or a part of it, of rows that threads copy and an MMA reads, or of columns of tensor memory brought for MMAs, is never read (a note)",
+        "a box that a tensor copy loads, or a part of it, of rows that threads copy and an MMA reads, or of columns of tensor memory brought for MMAs, is never read (a note, unless \
+         it is the same depths of A and of B, of all their boxes)",
     ),
     (
         "matrix-descriptor",
@@ -95,7 +97,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("operand-not-ready", "an MMA may read an operand before it was stored"),
     (
         "operand-overlap",
-        "elements of an MMA's operand lie in the same bytes (a note if its rows are repeated, also by the two CTAs of a pair, or are windows), scale factors of A and of B do, or an operand lies in its accumulator",
+        "elements of an MMA's operand lie in the same bytes (a note if its rows are repeated, or are windows; also by the two CTAs of a pair, if somebody loads the others), A and B do, scale factors of A and of B do, or an operand lies in its accumulator",
     ),
     ("operand-overwritten", "an operand is overwritten while an MMA may still be reading it"),
     ("out-of-bounds", "an access outside of every allocation"),
@@ -110,7 +112,10 @@ pub const CODES: &[(&str, &str)] = &[
     ("phase-overtaken", "a phase of an mbarrier may complete before a waiter has seen the one before"),
     ("print", "a kernel prints a text whose conversions are none, or lack their arguments"),
     ("product-added-twice", "an MMA adds the product of the same slices to the same accumulator again (a note)"),
-    ("product-never-read", "columns of an accumulator that nobody reads in the whole launch (a note)"),
+    (
+        "product-never-read",
+        "columns of an accumulator that nobody reads in the whole launch (a note, unless others are read again and again in their place)",
+    ),
     ("product-overwritten", "an MMA overwrites a product that nobody has read"),
     ("ptx-semantics", "operands or names that do not fit the instruction"),
     ("ptx-syntax", "text that is not PTX, or names an instruction, a type or a modifier that PTX does not have"),
@@ -136,7 +141,7 @@ pub const CODES: &[(&str, &str)] = &[
     ),
     (
         "swizzle-mismatch",
-        "a tile is read with another swizzle than it was loaded with (a note if it was loaded without one)",
+        "a tile is read with another swizzle than it was loaded or stored with (a note if its chunks may be meant to lie otherwise)",
     ),
     ("tensor-address", "an address in tensor memory outside of the allocation or of the warp's reach"),
     (

@@ -106,6 +106,12 @@ pub enum Meaning {
     Mixes,
     /// A multicast whose mask leaves out a CTA that its bytes are announced in.
     LeavesOut,
+    /// A copy of which nobody reads anything.
+    NothingRead,
+    /// An MMA to which both CTAs of a pair bring the same half of an operand.
+    SameHalves,
+    /// An MMA whose instruction descriptor says less than its tiles have.
+    TooNarrow,
     /// An MMA that no commit follows.
     NotCommitted,
     /// A copy that writes the same bytes for two mbarriers.

@@ -15,6 +15,8 @@ mod case;
 mod causes;
 #[path = "bugs/compiled.rs"]
 mod compiled;
+#[path = "bugs/descriptors.rs"]
+mod descriptors;
 #[path = "bugs/engines.rs"]
 mod engines;
 #[path = "bugs/engines_kernels.rs"]

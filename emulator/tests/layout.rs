@@ -117,24 +117,41 @@ fn a_slice_of_depth_that_is_left_out() {
     let text = edited(pair::TEXT, "setp.lt.u32 %p8, %r20, 4;", "setp.lt.u32 %p8, %r20, 3;");
     let (codes, report) = said(&text, &pair::launch(256, 192));
     let shown = common::rendered(&report);
-    // Once for each of the two copies.
+    // Of the two copies together.
+    assert_eq!(codes, ["loaded-never-read"], "{shown}");
+    assert!(
+        shown.contains("bytes 96 to 127 of the 128 bytes of each row of A and of B are never multiplied"),
+        "{shown}"
+    );
+    assert!(shown.contains("all 3 boxes have the gap"), "{shown}");
+    assert_eq!(report.findings[0].count, 2, "in two CTAs");
+    // Of one box each, which may hold more than is meant: once for each copy.
+    let (codes, report) = said(&text, &pair::launch(256, 64));
+    let shown = common::rendered(&report);
     assert_eq!(codes, ["loaded-never-read", "loaded-never-read"], "{shown}");
     assert!(shown.contains("4096 of the 16384 bytes"), "{shown}");
     assert!(shown.contains("row 0 of the box, and all of them lie between bytes 96 and 128 of their rows"), "{shown}");
-    // Three boxes in each of two CTAs.
-    assert!(report.notes.iter().all(|note| note.count == 6), "{shown}");
+    assert!(report.findings.is_empty() && report.notes.iter().all(|note| note.count == 2), "{shown}");
+    // What is left out is zero in both.
+    let mut launch = pair::launch(256, 192);
+    for buffer in &mut launch.buffers[..2] {
+        let Content::Bytes(bytes) = &buffer.content else { panic!("the matrices are given") };
+        let kept = |(at, &byte): (usize, &u8)| if at % 128 < 96 { byte } else { 0 };
+        buffer.content = Content::Bytes(bytes.iter().enumerate().map(kept).collect::<Vec<u8>>().into());
+    }
+    assert!(said(&text, &launch).1.findings.is_empty());
     // A box that hangs over the edge of its tensor is not asked about: who knows what is read of it in vain.
     let (codes, report) = said(&text, &pair::launch(256, 48));
     assert!(codes.is_empty(), "{}", common::rendered(&report));
 }
 
-/// A is multiplied by itself: B is loaded in vain.
+/// A is multiplied by itself, and B is loaded in vain.
 #[test]
 fn a_box_that_nobody_reads() {
     let text = edited(pair::TEXT, "add.s64 %rd3, %rd2, 1024;", "mov.b64 %rd3, %rd2;");
     let parts =
-        ["a box of 16384 bytes that is loaded to dynamic shared memory at byte 16384 is never read", "loaded here"];
-    expect(&text, &pair::launch(256, 128), Severity::Note, "loaded-never-read", &parts);
+        ["takes dynamic shared memory at byte 0 both for A and for B", "nobody reads anything of what is loaded here"];
+    expect(&text, &pair::launch(256, 128), Severity::Finding, "operand-overlap", &parts);
 }
 
 /// D has room for a tile more.
@@ -146,14 +163,25 @@ fn an_output_that_is_written_in_part() {
     let (undefined, zero) = (larger(undefined), larger(zero));
     launch.buffers[2] = undefined;
     let parts = [
-        "`D` is written in part only: 32768 of its 163840 bytes",
-        "row 256, column 0",
+        "`D` is written in part only: rows 256 to 319 (32768 of its 163840 bytes) are not",
         "131072 bytes between bytes 0 and 131071",
     ];
     expect(pair::TEXT, &launch, Severity::Note, "output-not-written", &parts);
     // What holds something may be meant to be replaced in part.
     launch.buffers[2] = zero;
     assert!(said(pair::TEXT, &launch).0.is_empty());
+}
+
+/// Both clusters compute the first tile, and nobody the second.
+#[test]
+fn a_tile_that_is_computed_twice() {
+    let text = pair::TEXT.replace("mov.u32 %r50, %clusterid.x;", "mov.u32 %r50, 0;");
+    assert_ne!(text, pair::TEXT);
+    let (_, report) = said(&text, &pair::launch(512, 64));
+    let note = report.notes.iter().find(|note| note.code == "output-not-written").expect("a tile is missing");
+    assert!(note.title.contains("rows 256 to 511"), "{}", note.title);
+    let twice = note.labels.iter().any(|label| label.text.contains("once more here, with the value that is there"));
+    assert!(twice && note.help.contains("Tiles are computed twice"), "{note:#?}");
 }
 
 /// Each thread of a grid stores its number to `out`, which holds nothing before, then this.

@@ -139,6 +139,8 @@ fn an_operand_that_reaches_into_the_other_ones_tile() {
     let from = "cvt.u64.u32 %rd3, %r19;\n    or.b64 %rd3, %rd3, 0x4000404000000000;";
     let text = edited(ONE_TILE, from, &from.replace("0x40004040", "0x40004080"));
     found(&text, &one_tile(), "operand-overlap", &["both for A and for B", "stride offset 2048 bytes"]);
-    // A times itself.
-    silent(&edited(ONE_TILE, "mov.u32 %r20, tile_b;", "mov.u32 %r20, tile_a;"), &one_tile());
+    // A times itself; but where B is brought in vain, that is not meant.
+    let itself = edited(ONE_TILE, "mov.u32 %r20, tile_b;", "mov.u32 %r20, tile_a;");
+    found(&itself, &one_tile(), "operand-overlap", &["both for A and for B", "nobody reads anything"]);
+    silent(&edited(&itself, "st.shared.v4.b32 [%r9], {%r15, %r16, %r17, %r18};", ""), &one_tile());
 }

@@ -7,7 +7,7 @@ use super::outbox::{Item, Write};
 use super::registers::lanes;
 use super::resolve::{Access, Target};
 use super::state::{At, Beside, Lacks, Origin, Race, RaceMemory, Slot};
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::{Diagnostic, Meaning, Severity};
 use crate::order::Stamp;
 use crate::program::atomic::{LoadOp, StoreOp};
 use crate::program::op::{Op, Reg, Space};
@@ -25,6 +25,9 @@ fn extended(value: u128, signed: bool, bytes: usize) -> u128 {
 }
 
 const UNKNOWN_RULE: &str = "Tensor memory, registers and shared memory hold unknown values until they are written (for memory, PTX ISA 8.2.6).";
+
+const NARROW_RULE: &str = "Bits 17 to 22 of the instruction descriptor are N / 8, those above them M / 16, or M / 128 (PTX ISA 9.7.16.4.2): an MMA takes so many rows of \
+                           its operands, and writes so much of its accumulator.";
 
 const WRITE_FIRST: &str = "Write the value before it is used, on every path that leads here.";
 const OVERWRITE_FIRST: &str = "Write the value before it is used; for an accumulator, let the first MMA of a tile overwrite (enable-input-d = false).";
@@ -483,11 +486,10 @@ impl<'a> Cluster<'a> {
                 let origin = self.origins[n as usize].clone();
                 diagnostic.help = self.advice(&origin).into();
                 diagnostic.rule = UNKNOWN_RULE.into();
-                if let Some(Beside { mma, text, help }) = origin.beside {
-                    diagnostic.labels.insert(0, self.label(mma, text));
-                    diagnostic.help = help;
-                }
                 diagnostic.labels.insert(0, self.label(origin.site, origin.text));
+                if let Some(beside) = origin.beside {
+                    self.is_beside(&mut diagnostic, beside);
+                }
                 format!("this copy stores {source}, an undefined value, to {what} here")
             }
             None => format!("this copy stores {source} to {what}, but nothing has written a defined value to it"),
@@ -503,27 +505,38 @@ impl<'a> Cluster<'a> {
     pub fn undefined_store(&mut self, w: usize, reg: Reg, buffer: usize, at: u64, site: u32) {
         let what = self.global.buffers[buffer].describe(at);
         let origin = self.warps[w].origins.get(&reg).copied().unwrap_or(0);
-        let mut labels = Vec::new();
-        let mut help = WRITE_FIRST.to_string();
-        if origin != 0 {
-            let o = self.origins[origin as usize].clone();
-            help = self.advice(&o).into();
-            labels.push(self.label(o.site, o.text));
-            if let Some(beside) = o.beside {
-                labels.push(self.label(beside.mma, beside.text));
-                help = beside.help;
-            }
-        }
-        labels.push(self.label(site, format!("an undefined value is stored to {what} here")));
-        self.findings.add(Diagnostic {
+        let mut diagnostic = Diagnostic {
             code: "undefined-value-stored",
             severity: Severity::Finding,
             title: format!("{what} receives a value that was never computed"),
-            labels,
+            labels: vec![self.label(site, format!("an undefined value is stored to {what} here"))],
             rule: UNKNOWN_RULE.into(),
-            help,
+            help: WRITE_FIRST.into(),
             count: 1,
             confirmed: None,
-        });
+        };
+        if origin != 0 {
+            let origin = self.origins[origin as usize].clone();
+            diagnostic.help = self.advice(&origin).into();
+            diagnostic.labels.insert(0, self.label(origin.site, origin.text));
+            if let Some(beside) = origin.beside {
+                self.is_beside(&mut diagnostic, beside);
+            }
+        }
+        self.findings.add(diagnostic);
+    }
+
+    /// What is undefined lies beside an accumulator: that of an MMA which is too narrow for its tiles, or perhaps is.
+    fn is_beside(&self, diagnostic: &mut Diagnostic, beside: Beside) {
+        let Beside { mma, text, help, title } = beside;
+        diagnostic.help = help;
+        match title {
+            Some(title) => {
+                (diagnostic.code, diagnostic.title, diagnostic.rule) =
+                    ("instruction-descriptor", title, NARROW_RULE.into());
+                diagnostic.labels.insert(0, self.label(mma, text).that_means(Meaning::TooNarrow));
+            }
+            None => diagnostic.labels.insert(1, self.label(mma, text)),
+        }
     }
 }

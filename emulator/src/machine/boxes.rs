@@ -3,7 +3,7 @@
 use super::cluster::Cluster;
 use super::explain_copy::Cure;
 use super::tensor::{SharedDescriptor, chunks};
-use crate::diagnostic::Severity;
+use crate::diagnostic::{Meaning, Severity};
 use crate::order::Footprint;
 use std::fmt;
 
@@ -213,6 +213,7 @@ impl Cluster<'_> {
         );
         diagnostic.severity = Severity::Note;
         diagnostic.labels[0].text = "multiplied here".into();
+        diagnostic.labels[0].meaning = Meaning::SameHalves;
         let whose = |cta: usize| format!("loaded here to CTA {cta}");
         if sites[0] == sites[1] {
             diagnostic.labels.push(

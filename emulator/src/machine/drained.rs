@@ -30,7 +30,7 @@ impl Columns {
 }
 
 /// The products that one MMA begins, in the CTAs of pairs that have this parity: which of their columns were read, of any of them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Drain {
     site: u32,
     odd: bool,
@@ -40,9 +40,25 @@ struct Drain {
     read: [Columns; 2],
     /// A statement that reads some of them.
     by: Option<u32>,
+    /// So many products there were; and of so many the same columns were read again and again, as many in all as there are.
+    ended: u32,
+    repeated: u32,
+    /// Which those were, and how often each was read.
+    again: Option<Again>,
     /// How messages call the place of the first.
     name: String,
 }
+
+/// Columns of a product that are read again in place of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Again {
+    first: u32,
+    end: u32,
+    times: u32,
+}
+
+/// A maximum, a sum and what is made of both may take three passes over the same columns.
+const MORE_THAN_PASSES: u32 = 4;
 
 impl Drain {
     fn are(&self, other: &Drain) -> bool {
@@ -59,12 +75,24 @@ struct Begun {
     columns: u32,
     /// Index into the products.
     of: usize,
+    /// The columns that were read, if all who read took the same ones, and by how many loads of a warp.
+    same: Option<(u32, u32)>,
+    loads: u32,
 }
 
 impl Begun {
     fn lies_in(&self, cta: usize, halves: Halves, column: u32, columns: u32) -> bool {
         let shares = [false, true].into_iter().any(|upper| self.halves.has(upper) && halves.has(upper));
         self.cta == cta && shares && self.column < column + columns && column < self.column + self.columns
+    }
+
+    /// Whether the same columns were read so often that all could have been: by each of the warps that reach a quarter of the lanes.
+    fn again(&self) -> Option<Again> {
+        const QUARTERS: u32 = 4;
+        let (first, end) = self.same?;
+        let times = self.columns / (end - first).max(1);
+        let all = times * (end - first) == self.columns && self.loads == times * QUARTERS;
+        (all && times > 1).then_some(Again { first, end, times })
     }
 }
 
@@ -79,9 +107,11 @@ pub struct Drained {
 impl Drained {
     /// Columns of a CTA are read.
     pub fn read(&mut self, cta: usize, halves: Halves, (column, columns): (u32, u32), site: u32) {
-        for sum in self.sums.iter().filter(|sum| sum.lies_in(cta, halves, column, columns)) {
+        for sum in self.sums.iter_mut().filter(|sum| sum.lies_in(cta, halves, column, columns)) {
             let first = column.saturating_sub(sum.column);
             let end = (column + columns - sum.column).min(sum.columns);
+            sum.same = if sum.loads == 0 { Some((first, end)) } else { sum.same.filter(|same| *same == (first, end)) };
+            sum.loads += 1;
             let products = &mut self.products[sum.of];
             for upper in [false, true].into_iter().filter(|&upper| halves.has(upper)) {
                 products.read[usize::from(upper)].add(Columns::range(first, end));
@@ -98,15 +128,39 @@ impl Drained {
 
     /// An MMA begins a product.
     fn begin(&mut self, new: Begun, products: Drain) {
-        self.sums.retain(|sum| !sum.lies_in(new.cta, new.halves, new.column, new.columns));
+        let mut n = 0;
+        while n < self.sums.len() {
+            let sum = self.sums[n];
+            match sum.lies_in(new.cta, new.halves, new.column, new.columns) {
+                true => {
+                    self.end(sum);
+                    self.sums.remove(n);
+                }
+                false => n += 1,
+            }
+        }
         let of = self.add(products);
         self.sums.push(Begun { of, ..new });
     }
 
+    /// A product is no more.
+    fn end(&mut self, sum: Begun) {
+        let again = sum.again();
+        let products = &mut self.products[sum.of];
+        products.ended += 1;
+        products.repeated += u32::from(again.is_some() && products.again.is_none_or(|known| again == Some(known)));
+        products.again = products.again.or(again);
+    }
+
     fn add(&mut self, more: Drain) -> usize {
         if let Some(at) = self.products.iter().position(|known| known.are(&more)) {
-            self.products[at].read.iter_mut().zip(more.read).for_each(|(read, more)| read.add(more));
-            self.products[at].by = self.products[at].by.or(more.by);
+            let known = &mut self.products[at];
+            known.read.iter_mut().zip(more.read).for_each(|(read, more)| read.add(more));
+            known.by = known.by.or(more.by);
+            known.ended += more.ended;
+            let alike = known.again.is_none() || more.again.is_none() || known.again == more.again;
+            known.repeated += if alike { more.repeated } else { 0 };
+            known.again = known.again.or(more.again);
             return at;
         }
         self.products.push(more);
@@ -114,7 +168,8 @@ impl Drained {
     }
 
     /// Takes over what a cluster has seen.
-    pub fn join(&mut self, other: Drained) {
+    pub fn join(&mut self, mut other: Drained) {
+        std::mem::take(&mut other.sums).into_iter().for_each(|sum| other.end(sum));
         other.products.into_iter().for_each(|more| {
             self.add(more);
         });
@@ -147,17 +202,41 @@ impl Drain {
             _ => format!("{count} columns of {product} are never read{lanes}: the first is column {first}"),
         };
         let mut labels = vec![label(self.site, format!("begun here, of {}", counted(self.columns, "column")))];
-        labels.extend(self.by.map(|by| label(by, "other parts of it are read here".into())));
+        let again = self.again.filter(|_| self.repeated == self.ended);
+        let by = match again {
+            Some(Again { first, end, times }) => {
+                format!(
+                    "read here: columns {first} to {}, {times} times by each warp, here and perhaps by other statements",
+                    end - 1
+                )
+            }
+            None => "other parts of it are read here".into(),
+        };
+        labels.extend(self.by.map(|by_site| label(by_site, by)));
+        let (title, help) = match again {
+            Some(Again { first, end, times }) => (
+                format!("{title}, and columns {first} to {} are read {times} times", end - 1),
+                format!(
+                    "Let each tcgen05.ld begin behind the columns of the one before: its address goes on by {} columns each time.",
+                    end - first
+                ),
+            ),
+            None => (
+                title,
+                "Let the loads of the epilogue go over all columns: the address of each, and how many there are, against N of the instruction descriptor."
+                    .into(),
+            ),
+        };
+        let meant = again.is_none_or(|again| again.times < MORE_THAN_PASSES);
         Some(Diagnostic {
             code: "product-never-read",
-            severity: Severity::Note,
+            severity: if meant { Severity::Note } else { Severity::Finding },
             title,
             labels,
             rule: "An MMA writes N columns of FP32 for its D (PTX ISA 9.7.16.10.5, data path layouts), and tcgen05.ld brings the columns from its address on. What it \
                    does not bring reaches no result."
                 .into(),
-            help: "Let the loads of the epilogue go over all columns: the address of each, and how many there are, against N of the instruction descriptor."
-                .into(),
+            help,
             count: 1,
             confirmed: None,
         })
@@ -175,13 +254,21 @@ impl Cluster<'_> {
     pub fn note_product(&mut self, mma: &Recent) {
         let (first, count) = mma.ctas;
         for cta in first..first + count {
-            let new = Begun { cta, halves: mma.layout.halves(), column: mma.d.0, columns: mma.columns, of: 0 };
+            let new = Begun {
+                cta,
+                halves: mma.layout.halves(),
+                column: mma.d.0,
+                columns: mma.columns,
+                of: 0,
+                same: None,
+                loads: 0,
+            };
             let site = mma.stamp.site;
             if !self.drained.holds(&new) || !mma.adds {
                 let (odd, columns) = (cta % 2 == 1, mma.columns);
                 let name = self.tensor_name(new.column);
                 let halves = [false, true].map(|upper| new.halves.has(upper));
-                let products = Drain { site, odd, columns, halves, read: Default::default(), by: None, name };
+                let products = Drain { site, odd, columns, halves, name, ..Drain::default() };
                 self.drained.begin(new, products);
             }
         }
@@ -194,16 +281,9 @@ mod tests {
 
     #[test]
     fn columns_that_any_of_the_products_was_read_of_count() {
-        let new = |column| Begun { cta: 0, halves: Halves::Both, column, columns: 128, of: 0 };
-        let products = || Drain {
-            site: 7,
-            odd: false,
-            columns: 128,
-            halves: [true; 2],
-            read: Default::default(),
-            by: None,
-            name: "acc".into(),
-        };
+        let new = |column| Begun { cta: 0, halves: Halves::Both, column, columns: 128, of: 0, same: None, loads: 0 };
+        let products =
+            || Drain { site: 7, odd: false, columns: 128, halves: [true; 2], name: "acc".into(), ..Drain::default() };
         let mut drained = Drained::default();
         let left = |drained: &Drained| {
             let titles = drained.judge(|_, text| Label::new(Default::default(), text)).into_iter().map(|d| d.title);

@@ -139,16 +139,31 @@ impl Cluster<'_> {
                 },
             ),
         };
+        let straight = match by {
+            // What lanes store is of one column of a product: they take no turns.
+            Some(By::Swizzle(Swizzle::None)) => self.stores_of_one_column(store),
+            // And a product whose chunks are permuted in global memory would lie there in one piece.
+            Some(By::Swizzle(_)) if tile.swizzle == Swizzle::None => {
+                tile.is_beside_others() && self.stores_of_one_column(store)
+            }
+            // Nobody takes turns by two swizzles.
+            Some(By::Row | By::Swizzle(_)) => true,
+            None => false,
+        };
         // One store may be for several copies.
         let mut diagnostic = self.problem(
             "swizzle-mismatch",
             store,
             title,
-            "A copy with a swizzle takes the 16-byte chunks of a row from where the swizzle puts them, by bits of their addresses (PTX ISA 5.5.7, \
-             swizzling modes). Lanes that store 16 bytes of a row each mean them for one column, as a rule: here the copy finds them in several. Where lanes take turns, each with another column at a time, nothing is wrong.",
+            match straight {
+                true => "A copy with a swizzle takes the 16-byte chunks of a row from where the swizzle puts them, by bits of their addresses (PTX ISA 5.5.7, \
+                         swizzling modes). Lanes that store 16 bytes of a row each mean them for one column: here the copy finds them in several.",
+                false => "A copy with a swizzle takes the 16-byte chunks of a row from where the swizzle puts them, by bits of their addresses (PTX ISA 5.5.7, \
+                          swizzling modes). Lanes that store 16 bytes of a row each mean them for one column, as a rule: here the copy finds them in several. Where lanes take turns, each with another column at a time, nothing is wrong.",
+            },
             help,
         );
-        diagnostic.severity = Severity::Note;
+        diagnostic.severity = if straight { Severity::Finding } else { Severity::Note };
         diagnostic.labels[0].text = "threads store rows of the tile here".into();
         diagnostic.labels.push(self.label(tile.site, format!("taken from there with {copy}")));
         self.findings.add(diagnostic);

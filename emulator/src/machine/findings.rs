@@ -2,6 +2,7 @@
 
 use super::follows::{FOLLOWS, Follows, TOO_EARLY, Then, UNDEFINED, has_line, is_at};
 use super::statements::{Does, Statements};
+use super::suspected::{self, Suspicion};
 use crate::diagnostic::{Diagnostic, Label, Meaning, Place, Severity, Subject, join_labels};
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -45,6 +46,8 @@ pub struct Findings {
     pub overflow_first: bool,
     /// Waits for the bulk groups of threads that have none so far: the warp, and where.
     pub bulk_waits_for_none: BTreeSet<(usize, u32)>,
+    /// What may be a mistake.
+    pub suspected: Vec<Suspicion>,
     /// The run hangs at an mbarrier to whose phase an earlier one has left bytes: the statements that bring bytes there.
     pub hangs_by_late_bytes: Vec<Place>,
 }
@@ -134,6 +137,7 @@ impl Findings {
         self.never_written.extend(other.never_written.drain());
         self.overflow_first |= other.overflow_first;
         self.hangs_by_late_bytes.append(&mut other.hangs_by_late_bytes);
+        other.suspected.drain(..).for_each(|suspicion| self.suspect(suspicion));
         other.list.into_iter().for_each(|diagnostic| self.add(diagnostic));
     }
 
@@ -251,6 +255,30 @@ impl Findings {
         self.list.remove(hang);
     }
 
+    /// Both CTAs of a pair bring the same half of an operand, and nobody the other half: neither is meant.
+    fn join_halves(&mut self) {
+        let is_of = |halves: &Diagnostic, d: &Diagnostic| {
+            d.code == "input-not-loaded"
+                && d.labels
+                    .iter()
+                    .any(|label| halves.labels[1..].iter().any(|l| l.place.shown() == label.place.shown()))
+        };
+        for n in 0..self.list.len() {
+            let same = self.list[n].labels.first().is_some_and(|label| label.meaning == Meaning::SameHalves);
+            let missing = (0..self.list.len()).find(|&at| same && is_of(&self.list[n], &self.list[at]));
+            if let Some(missing) = missing {
+                let Diagnostic { title, labels, .. } = self.list[missing].clone();
+                self.list[n].severity = Severity::Finding;
+                self.list[n].labels.extend(labels.into_iter().next().map(|label| Label { text: title, ..label }));
+            }
+        }
+        let told = |d: &Diagnostic| {
+            d.severity > Severity::Note && d.labels.first().is_some_and(|label| label.meaning == Meaning::SameHalves)
+        };
+        let halves: Vec<Diagnostic> = self.list.iter().filter(|d| told(d)).cloned().collect();
+        self.list.retain(|d| !halves.iter().any(|halves| is_of(halves, d)));
+    }
+
     /// Mbarriers are made for too few arrivals by one number: all that arrives there completes phases too early.
     fn join_counts(&mut self, statements: &Statements) {
         let made = |d: &Diagnostic| {
@@ -349,6 +377,7 @@ impl Findings {
     /// Findings and errors, then notes; without those that follow from others, or with them behind those.
     pub fn finish(mut self, statements: &Statements) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
         self.join_initialisations();
+        self.join_halves();
         self.join_one_cause();
         self.join_counts(statements);
         self.join_mixed(statements);
@@ -361,7 +390,9 @@ impl Findings {
         // What stands in the accumulator of an MMA that has put it there is no scale factor of another.
         let put = |label: &Label| self.in_accumulator.contains(&line(&label.place));
         self.list.retain(|d| d.code != "scale-factors-apart" || !d.labels.iter().any(put));
+        suspected::tell(&mut self.list, std::mem::take(&mut self.suspected), statements);
         self.drop_what_follows(statements);
+        super::alike::join(&mut self.list);
         // A phase is overtaken where something is not waited for: what that does to data says more.
         let behind = |d: &Diagnostic| {
             FOLLOWS.iter().filter(|row| row.3 == Then::Behind).any(|row| self.follows(d, row, statements))

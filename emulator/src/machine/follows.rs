@@ -124,6 +124,8 @@ pub const FOLLOWS: &[Follows] = &[
     Follows(&["loaded-never-read"], &["operand-overlap"], anywhere, Then::Dropped),
     // Rows that an MMA is too narrow for, and what it has not written then.
     Follows(&["loaded-never-read"], UNDEFINED, is_of_the_same_mma, Then::Dropped),
+    Follows(&["loaded-never-read"], &["instruction-descriptor"], is_of_the_same_mma, Then::Dropped),
+    Follows(UNDEFINED, &["instruction-descriptor"], reads_what_a_narrow_mma_leaves_out, Then::Dropped),
     // Where the run has stopped at the address, that says what is wrong with it.
     Follows(&["matrix-descriptor"], &["out-of-bounds"], is_of_the_same_mma, Then::Dropped),
     Follows(READ_ELSEWHERE, &["out-of-bounds"], is_read_elsewhere, Then::Dropped),
@@ -258,7 +260,18 @@ fn is_of_the_same_mma(one: &Diagnostic, other: &Diagnostic, statements: &Stateme
 /// The one is of the same MMA, and says of no wait that it has passed on a wrong phase.
 fn is_read_elsewhere(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
     let wrong_phase = |label: &Label| matches!(label.meaning, Meaning::PassedAgain | Meaning::PassedEarlier);
-    is_of_the_same_mma(one, other, statements) && !one.labels.iter().any(wrong_phase)
+    is_of_the_same_mma(one, other, statements) && !says_too_narrow(other) && !one.labels.iter().any(wrong_phase)
+}
+
+fn says_too_narrow(d: &Diagnostic) -> bool {
+    d.labels.iter().any(|label| label.meaning == Meaning::TooNarrow)
+}
+
+/// The other says of an MMA that it leaves out what is read; the one is of tensor memory that nothing has written, and knows no more of it.
+fn reads_what_a_narrow_mma_leaves_out(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
+    let reads = one.labels.first().is_some_and(|label| statements.are(&label.place, Does::Reads));
+    let multiplies = |label: &Label| statements.are(&label.place, Does::Multiplies);
+    says_too_narrow(other) && reads && !one.labels.iter().any(|label| multiplies(label) && !has_line(other, label))
 }
 
 fn is_a_note_of_the_same_mma(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {

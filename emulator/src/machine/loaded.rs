@@ -141,16 +141,15 @@ impl Loaded {
         self.tiles.never_read()
     }
 
-    /// A load that wrote some of these granules by another swizzle than they are read with: its swizzle, statement, and the first byte.
-    fn other_swizzle(&self, runs: impl Iterator<Item = Run>, swizzle: Swizzle) -> Option<(Swizzle, u32, u32)> {
+    /// A load that wrote some of these granules by another swizzle than they are read with: its box, its swizzle, and the first byte.
+    fn other_swizzle(&self, runs: impl Iterator<Item = Run>, swizzle: Swizzle) -> Option<(Tile, Swizzle, u32)> {
         for Run { block, blocks, granules } in runs {
             let first = block as usize;
             let end = self.blocks.len().min(first + blocks as usize);
             for (n, content) in (first..).zip(self.blocks.get(first..end)?) {
                 let other = |load: &Load| load.swizzle != swizzle && load.granules & granules != 0;
                 if let Some(load) = content.load.filter(other) {
-                    let site = self.tiles.get(load.tile).map_or(0, |tile| tile.site);
-                    return Some((load.swizzle, site, n as u32 * BLOCK as u32));
+                    return Some((*self.tiles.get(load.tile)?, load.swizzle, n as u32 * BLOCK as u32));
                 }
             }
         }
@@ -246,7 +245,7 @@ impl Cluster<'_> {
         operand: Option<Which>,
         site: u32,
     ) {
-        let Some((loaded, load, at)) = self.ctas[cta].loaded.other_swizzle(runs, swizzle) else { return };
+        let Some((tile, loaded, at)) = self.ctas[cta].loaded.other_swizzle(runs, swizzle) else { return };
         let what = match operand {
             None => "a copy".to_string(),
             Some(which) => format!("the MMA's operand {which}"),
@@ -266,10 +265,10 @@ impl Cluster<'_> {
             "Give the tensor map and the matrix descriptor (bits 61 to 63) the same swizzle.".into(),
         );
         // Data may lie permuted in global memory, as for a plain bulk copy, or be meant to.
-        let on_purpose = loaded == Swizzle::None || operand.is_none();
+        let on_purpose = operand.is_none() || loaded == Swizzle::None && !self.lies_as_a_matrix(&tile);
         diagnostic.severity = if on_purpose { Severity::Note } else { Severity::Finding };
         diagnostic.labels[0].text = format!("read here with {}", swizzle.called());
-        diagnostic.labels.push(self.label(load, format!("loaded here with {}", loaded.called())));
+        diagnostic.labels.push(self.label(tile.site, format!("loaded here with {}", loaded.called())));
         self.findings.add(diagnostic);
     }
 

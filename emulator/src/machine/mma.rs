@@ -169,6 +169,11 @@ impl Cluster<'_> {
         let (m_each, n_each) = (i.m / group.len() as u32, i.n / group.len() as u32);
         let mut unwritten = None;
         let mut reads = SmallVec::<[_; 2]>::new();
+        if let (Source::Shared(a), true) = (a, self.options.judges()) {
+            let laid = |which, d, rows, mn_major| Laid { which, d, rows, mn_major, site };
+            let operands = [laid(Which::A, a, m_each, i.a_mn_major), laid(Which::B, b, n_each, i.b_mn_major)];
+            self.suspect(group[0], operands);
+        }
         let a_shared = if let Source::Shared(a) = a { Some((Which::A, a, m_each, i.a_mn_major)) } else { None };
         for (which, d, rows, mn_major) in a_shared.into_iter().chain([(Which::B, b, n_each, i.b_mn_major)]) {
             let (footprint, base) = footprint(&d, rows, mn_major);

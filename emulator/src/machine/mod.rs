@@ -16,6 +16,7 @@
 
 mod access;
 mod accumulators;
+mod alike;
 mod apart;
 mod async_copy;
 mod async_store;
@@ -122,6 +123,7 @@ mod names;
 mod narrow;
 mod offsets;
 mod on_the_way;
+mod one_column;
 mod operand;
 mod ordering;
 mod origins;
@@ -163,6 +165,7 @@ mod step;
 mod stored;
 pub(crate) mod strip;
 mod supplies;
+mod suspected;
 mod sync;
 pub(crate) mod tensor;
 mod tensor_alloc;

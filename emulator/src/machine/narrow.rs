@@ -13,9 +13,9 @@ use crate::program::wgmma::ROWS;
 /// Who multiplies rows of a box: the operand, how many of its rows, and the MMA.
 #[derive(Clone, Copy, Debug)]
 pub struct Taken {
-    which: Which,
+    pub which: Which,
     rows: u32,
-    site: u32,
+    pub site: u32,
 }
 
 impl Taken {
@@ -105,6 +105,7 @@ impl Cluster<'_> {
                 help: "A bit of disable-output-lane that is 1 keeps an MMA from writing its lane (PTX ISA, tcgen05.mma): make those of the lanes that are \
                        read 0, or leave the operand out."
                     .into(),
+                title: None,
             });
         }
         let (mma, which, text, what) = match last {
@@ -137,10 +138,13 @@ impl Cluster<'_> {
                 }
             }
         };
-        let (letter, value) = match which {
-            Which::B => ('N', mma.d.2),
-            _ => ('M', mma.d.1),
+        let (letter, value, more) = match which {
+            Which::B => ('N', mma.d.2, self.has_more_rows(cta, mma)),
+            _ => ('M', mma.d.1, self.has_more_rows_of_a(cta, mma)),
         };
+        let title = format!(
+            "the instruction descriptor of an MMA says {letter} = {value}, although the tile of {which} has more rows, and {what} are read that it leaves out"
+        );
         Some(Beside {
             mma: mma.stamp.site,
             text: format!("this MMA has {text}"),
@@ -148,7 +152,15 @@ impl Cluster<'_> {
                 "If the tile is larger, let the instruction descriptor say so: its {letter} is {value}; or let another MMA write the other {what}. Else \
                  read no other {what} than are written."
             ),
+            title: more.then_some(title),
         })
+    }
+
+    /// The box in which A begins has more rows than an MMA has taken of it.
+    fn has_more_rows_of_a(&self, cta: usize, mma: &Recent) -> bool {
+        let (_, m, _) = mma.d;
+        let tile = self.ctas[cta].loaded.tile(mma.operands.0).filter(|_| mma.brought[0].is_some());
+        tile.is_some_and(|tile| m / (mma.ctas.1 as u32) < tile.rows)
     }
 
     /// What was loaded or copied for B has more rows than an MMA has taken of it, and no other MMA has begun with those.

@@ -37,8 +37,13 @@ impl Lattice {
         Some(Lattice { first, sizes, strides })
     }
 
+    /// From a row of the box to the next, if it has several.
+    pub fn step(&self) -> Option<u64> {
+        self.sizes.iter().zip(&self.strides).find(|(size, _)| **size > 1).map(|(_, stride)| *stride)
+    }
+
     /// Where a row of the box begins.
-    fn row(&self, row: u32) -> u64 {
+    pub fn row(&self, row: u32) -> u64 {
         let mut rest = row;
         self.sizes.iter().zip(&self.strides).fold(self.first, |at, (&size, stride)| {
             let index = rest % size.max(1);
@@ -236,6 +241,7 @@ mod tests {
         };
         let lattice = Lattice::of(&map, &[8, 64, 1]).expect("its rows lie in order");
         let first = 4096 + 16 + 64 * 768 + 128;
+        assert_eq!(lattice.step(), Some(768));
         assert_eq!([0, 1, 8, 9].map(|row| lattice.row(row)), [0, 768, 128, 896].map(|on| first + on));
         let before = Lattice::of(&map, &[-8, -1, 0]).expect("it hangs over");
         assert_eq!([0, 1].map(|row| before.row(row)), [4096 - 16 - 768, 4096 - 16]);

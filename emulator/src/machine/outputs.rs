@@ -30,6 +30,8 @@ struct Output {
     /// The first statement that wrote to it.
     written: Option<u32>,
     again: Option<Again>,
+    /// The same where the value is the one that is there.
+    repeated: Option<Again>,
 }
 
 #[derive(Debug, Default)]
@@ -76,8 +78,8 @@ impl Outputs {
             let Some(output) = self.list.get_mut(runs.buffer).filter(|output| output.empty) else { continue };
             output.used |= how.is_some() || stamp.strength != Strength::Weak;
             output.written.get_or_insert(stamp.site);
-            // Threads that share a value may all store it, and of what is blank nobody knows the value.
-            if output.used || same || *blank {
+            // Of what is blank nobody knows the value.
+            if output.used || *blank {
                 continue;
             }
             let memory = &global.buffers[runs.buffer].memory;
@@ -90,7 +92,9 @@ impl Outputs {
                     site: stamp.site,
                     bytes: 0,
                 };
-                output.again.get_or_insert_with(new).bytes += bytes as u64;
+                // Threads that share a value may all store it.
+                let again = if same { &mut output.repeated } else { &mut output.again };
+                again.get_or_insert_with(new).bytes += bytes as u64;
             }
         }
     }
@@ -102,13 +106,13 @@ impl Outputs {
             output.empty && !output.used && !buffer.memory.bytes.is_empty()
         };
         for (output, buffer) in self.list.iter().zip(buffers).filter(judged) {
-            let Some(written) = output.written else {
+            if output.written.is_none() {
                 if output.wanted || !self.any {
                     list.push(never_written(buffer, label(0, "the kernel begins here".into())));
                 }
                 continue;
-            };
-            list.extend(not_written(buffer, |text| label(written, text)));
+            }
+            list.extend(not_written(buffer, output, &label));
             list.extend(output.again.map(|again| again.said(buffer, &label)));
         }
         list
@@ -133,32 +137,77 @@ fn never_written(buffer: &GlobalBuffer, begins: Label) -> Diagnostic {
     )
 }
 
+/// What is missing of a buffer whose rows are known: its rows, its columns, and whether nothing in between is written.
+struct Part {
+    rows: [usize; 2],
+    columns: [usize; 2],
+    whole: bool,
+}
+
+impl Part {
+    fn of(buffer: &GlobalBuffer, missing: usize) -> Option<Part> {
+        let (memory, element) = (&buffer.memory, buffer.element_bytes.max(1) as usize);
+        let row = buffer.row_bytes.filter(|&row| row > 0)? as usize;
+        let lacks = |at: &usize| !memory.is_defined(*at);
+        let all = || (0..memory.bytes.len()).filter(lacks);
+        let rows = [all().next()? / row, all().next_back()? / row];
+        let columns = all().map(|at| at % row).fold([row, 0], |[low, high], at| [low.min(at), high.max(at)]);
+        let bytes = (rows[1] - rows[0] + 1) * (columns[1] - columns[0] + 1);
+        Some(Part { rows, columns: columns.map(|at| at / element), whole: bytes == missing })
+    }
+
+    fn said(&self, buffer: &GlobalBuffer) -> String {
+        let ([first, last], [left, right]) = (self.rows, self.columns);
+        let between = if self.whole { "" } else { "what is missing lies in " };
+        let width = buffer.row_bytes.unwrap_or_default() / buffer.element_bytes.max(1);
+        match (left, right + 1) {
+            (0, end) if end == width as usize => format!("{between}rows {first} to {last}"),
+            _ => format!("{between}rows {first} to {last}, columns {left} to {right}"),
+        }
+    }
+}
+
 /// Bytes that the launch has not written, of a buffer to which it has written.
-fn not_written(buffer: &GlobalBuffer, label: impl Fn(String) -> Label) -> Option<Diagnostic> {
+fn not_written(buffer: &GlobalBuffer, output: &Output, label: impl Fn(u32, String) -> Label) -> Option<Diagnostic> {
     let size = buffer.memory.bytes.len();
     let (low, written) = buffer.memory.defined_among(0, size);
     let (low, missing) = (low?, size - written);
     if missing == 0 {
         return None;
     }
-    let first = (0..size).find(|&at| !buffer.memory.is_defined(at))?;
     let high = (0..size).rev().find(|&at| buffer.memory.is_defined(at))?;
-    let title = format!(
-        "`{}` is written in part only: {missing} of its {size} bytes are not, the first is {}",
-        buffer.name,
-        buffer.describe(first as u64)
-    );
+    let what = match Part::of(buffer, missing) {
+        Some(part) if part.whole => format!("{} ({missing} of its {size} bytes) are not", part.said(buffer)),
+        Some(part) => format!("{missing} of its {size} bytes are not: {}", part.said(buffer)),
+        None => {
+            let first = (0..size).find(|&at| !buffer.memory.is_defined(at))?;
+            format!("{missing} of its {size} bytes are not, the first is {}", buffer.describe(first as u64))
+        }
+    };
+    let title = format!("`{}` is written in part only: {what}", buffer.name);
     let text = format!(
         "written from here, and elsewhere perhaps: {} between bytes {low} and {high}",
         counted(written as u64, "byte")
     );
+    let mut labels: Vec<Label> = output.written.map(|site| label(site, text)).into_iter().collect();
+    let mut help = "Compare grid and tiles with the size of the buffer. If it is larger than what is computed, give it the size of that.";
+    if let Some(Again { at, site, bytes, .. }) = output.repeated.filter(|again| again.bytes >= missing as u64 / 2) {
+        let text = format!(
+            "{} is written once more here, with the value that is there; {} in all are",
+            buffer.describe(at),
+            counted(bytes, "byte")
+        );
+        labels.push(label(site, text));
+        help = "Tiles are computed twice, while others are not: look which tile each CTA, or each round of a persistent one, takes: how its number, rows and columns \
+                follow from the CTA's, and by how much the next one is further on.";
+    }
     Some(note(
         "output-not-written",
         title,
-        vec![label(text)],
+        labels,
         "A buffer without a content holds nothing before the launch, and the launch does not read it: what it has not written there \
          afterwards holds nothing either.",
-        "Compare grid and tiles with the size of the buffer. If it is larger than what is computed, give it the size of that.",
+        help,
     ))
 }
 

@@ -1,11 +1,13 @@
 //! The boxes that tensor copies brought to shared memory: where their rows lie, and which of their bytes nobody has read.
 
 use super::bounding_box::Rows;
+use super::boxes::Which;
 use super::cluster::Cluster;
 use super::depths::Origin;
 use super::narrow::Taken;
 use super::offsets::Lattice;
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::{Diagnostic, Meaning, Severity};
+use crate::launch::Content;
 use crate::order::{BLOCK, GRANULE};
 use crate::tensor_map::Swizzle;
 
@@ -27,7 +29,7 @@ pub struct Tile {
     pub site: u32,
     /// Bytes from one row to the next.
     pub pitch: u32,
-    /// Rows of a box of two dimensions; else 0.
+    /// Rows of a box of two dimensions, those that have one element left out; else 0.
     pub rows: u32,
     /// Who reads it counts: it is made of whole KiB, and all of it lies within the tensor.
     pub watched: bool,
@@ -96,6 +98,11 @@ impl Tile {
         self.lost.bytes == self.bytes
     }
 
+    /// Whether it has rows that do not lie one behind the other in global memory.
+    pub fn is_beside_others(&self) -> bool {
+        self.lattice.and_then(|lattice| lattice.step()).is_some_and(|step| step > self.pitch.into())
+    }
+
     /// The row and the byte of it that lies at an address.
     pub fn place(&self, at: u32) -> (u32, u32) {
         let offset = self.swizzle.apply(at).saturating_sub(self.start);
@@ -112,6 +119,10 @@ pub struct NeverRead {
     tile: Tile,
     /// Nobody has read any box of the copy.
     all: bool,
+    /// Of each the same part.
+    alike: bool,
+    /// So many boxes the copy has brought of which it is known who reads them.
+    brought: u64,
 }
 
 /// The boxes that shared memory holds something of.
@@ -123,6 +134,8 @@ pub struct Tiles {
     never_read: Vec<NeverRead>,
     /// The copies of which somebody has read a box, or a part of one.
     used: Vec<u32>,
+    /// How many boxes each copy has brought, that nothing of lies there any more and of which it is known who has read them.
+    brought: Vec<(u32, u64)>,
 }
 
 impl Tiles {
@@ -169,7 +182,14 @@ impl Tiles {
         if (tile.lost.bytes < tile.bytes || !tile.watched) && !self.used.contains(&tile.site) {
             self.used.push(tile.site);
         }
-        if tile.watched && !tile.reused && (1..=tile.bytes).contains(&tile.lost.bytes) {
+        if !tile.watched || tile.reused {
+            return;
+        }
+        match self.brought.iter_mut().find(|(site, _)| *site == tile.site) {
+            Some((_, boxes)) => *boxes += 1,
+            None => self.brought.push((tile.site, 1)),
+        }
+        if (1..=tile.bytes).contains(&tile.lost.bytes) {
             self.remember(tile);
         }
     }
@@ -177,33 +197,118 @@ impl Tiles {
     fn remember(&mut self, tile: Tile) {
         let same = |known: &&mut NeverRead| known.site == tile.site && known.tile.unused() == tile.unused();
         match self.never_read.iter_mut().find(same) {
-            Some(known) => known.boxes += 1,
-            None => self.never_read.push(NeverRead { site: tile.site, boxes: 1, tile, all: false }),
+            Some(known) => {
+                known.boxes += 1;
+                known.alike &= known.tile.lost == tile.lost;
+            }
+            None => {
+                let new = NeverRead { site: tile.site, boxes: 1, tile, all: false, alike: true, brought: 0 };
+                self.never_read.push(new);
+            }
         }
     }
 
     pub fn never_read(&mut self) -> Vec<NeverRead> {
-        let used = &self.used;
-        self.never_read.iter_mut().for_each(|never| never.all = !used.contains(&never.site));
+        let (used, brought) = (&self.used, &self.brought);
+        for never in &mut self.never_read {
+            never.all = !used.contains(&never.site);
+            never.brought = brought.iter().find(|(site, _)| *site == never.site).map_or(0, |(_, boxes)| *boxes);
+        }
         std::mem::take(&mut self.never_read)
     }
 }
 
 impl Cluster<'_> {
+    /// Whether a box has rows of a matrix that go on beside it, which the launch was given: tiles whose chunks are permuted in global memory lie there in
+    /// one piece, or were put there by the launch itself.
+    pub fn lies_as_a_matrix(&self, tile: &Tile) -> bool {
+        let Some(lattice) = tile.lattice.filter(|_| tile.pitch > GRANULE as u32) else { return false };
+        let given = |content: &Content| !matches!(content, Content::Undefined { .. } | Content::Fill { .. });
+        let buffer = self.global.find(lattice.row(0), 1).and_then(|(n, _)| self.launch.buffers.get(n));
+        tile.is_beside_others() && buffer.is_some_and(|buffer| given(&buffer.content))
+    }
+
     /// The cluster has ended: boxes, and slices of boxes, that were loaded and never read; and what threads copied beside what was multiplied.
     pub fn slices_never_read(&mut self) {
         let mut left = vec![];
         for cta in 0..self.ctas.len() {
-            for never in self.ctas[cta].loaded.never_read() {
+            let all = self.ctas[cta].loaded.never_read();
+            let gaps = self.gaps_along_k(&all);
+            for never in all {
+                if gaps.as_ref().is_some_and(|(sites, _)| sites.contains(&never.site)) {
+                    left.push(never.site);
+                    continue;
+                }
                 let diagnostic =
                     if never.tile.unused() { self.box_never_read(never) } else { self.part_never_read(never) };
                 left.push(never.site);
                 let diagnostic = self.or_led_astray(diagnostic, never.site);
                 self.findings.add(Diagnostic { severity: Severity::Note, count: never.boxes, ..diagnostic });
             }
+            gaps.into_iter().for_each(|(_, told)| self.findings.add(told));
             left.extend(self.copies_never_read(cta));
         }
         self.tell_depths(&left);
+    }
+
+    /// Of every box of A and of every box of B that a CTA multiplies, nobody has read the same depths, although both have data there: the copies, and what is
+    /// said of it. One box each may have more than is meant for the product; of several, it goes on behind a gap.
+    fn gaps_along_k(&self, all: &[NeverRead]) -> Option<(Vec<u32>, Diagnostic)> {
+        let gap = |never: &NeverRead, which: Which| {
+            let Lost { bytes, row, low, high } = never.tile.lost;
+            let rows = never.tile.bytes / never.tile.pitch;
+            let whole = row == 0 && bytes == rows * (high - low) && high - low < never.tile.pitch;
+            let each = never.alike && never.boxes == never.brought;
+            let taken = never.tile.taken.filter(|taken| taken.which == which)?;
+            (whole && each && !never.all && self.has_data(&never.tile))
+                .then_some(([low, high, never.tile.pitch], taken))
+        };
+        let of = |which: Which| all.iter().filter_map(move |never| Some((never, gap(never, which)?)));
+        let pair = of(Which::A).find_map(|(a, (depths, taken))| {
+            let (b, _) = of(Which::B).find(|(_, (same, _))| *same == depths)?;
+            Some((a, b, depths, taken))
+        });
+        let (a, b, depths, taken) = pair?;
+        let [low, high, width] = depths;
+        let of_gap = |which: Which| of(which).filter(move |(_, (same, _))| *same == depths);
+        let sites: Vec<u32> = of_gap(Which::A).chain(of_gap(Which::B)).map(|(never, _)| never.site).collect();
+        let boxes = |which: Which| of_gap(which).map(|(never, _)| never.boxes).sum::<u64>();
+        if boxes(Which::A).min(boxes(Which::B)) < 2 {
+            return None;
+        }
+        let mut told = self.problem(
+            CODE,
+            taken.site,
+            format!("bytes {low} to {} of the {width} bytes of each row of A and of B are never multiplied", high - 1),
+            "An MMA multiplies 32 bytes of each row of a K-major operand (PTX ISA, tcgen05.mma, wgmma.mma_async). D is the sum over all depths of A and B: what lies \
+             in these bytes of both, and is not zero, is missing in it.",
+            format!(
+                "Let the MMAs go over all {width} bytes of the rows: {} for each box, the descriptors of A and of B 32 bytes further on for each, 2 in their start \
+                 addresses (bits 0 to 13, in units of 16 bytes).",
+                width / 32
+            ),
+        );
+        told.severity = Severity::Finding;
+        told.labels[0].text = "this MMA takes other bytes of these rows".into();
+        for (name, never, which) in [("A", a, Which::A), ("B", b, Which::B)] {
+            let text =
+                format!("{name} is loaded here, in rows of {width} bytes: all {} boxes have the gap", boxes(which));
+            told.labels.push(self.label(never.site, text));
+        }
+        Some((sites, told))
+    }
+
+    /// Whether what nobody has read of a box is not all zeros in its tensor.
+    fn has_data(&self, tile: &Tile) -> bool {
+        let Some(lattice) = tile.lattice else { return false };
+        let Lost { low, high, .. } = tile.lost;
+        (0..tile.bytes / tile.pitch).any(|row| {
+            let from = lattice.row(row).wrapping_add(low.into());
+            let found = self.global.find(from, (high - low).into());
+            let bytes =
+                found.map(|(n, at)| &self.global.buffers[n].memory.bytes[at as usize..][..(high - low) as usize]);
+            bytes.is_some_and(|bytes| bytes.iter().any(|&byte| byte != 0))
+        })
     }
 
     fn part_never_read(&self, NeverRead { site, tile, .. }: NeverRead) -> Diagnostic {
@@ -240,6 +345,7 @@ impl Cluster<'_> {
             let title = format!("a box of {} bytes that is loaded to {name} is never read", tile.bytes);
             let mut diagnostic = self.problem(CODE, site, title, NOBODY, NO_OPERAND.into());
             diagnostic.labels[0].text = "loaded here; of none of its boxes is anything read".into();
+            diagnostic.labels[0].meaning = Meaning::NothingRead;
             return diagnostic;
         }
         let mut diagnostic = self.problem(

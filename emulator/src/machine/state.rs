@@ -257,6 +257,8 @@ pub struct Beside {
     pub mma: u32,
     pub text: String,
     pub help: String,
+    /// What is wrong with the MMA, where that is known.
+    pub title: Option<String>,
 }
 
 /// A conflict, explained at the end of the run, when all commits are known.

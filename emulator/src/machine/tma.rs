@@ -187,8 +187,10 @@ impl Cluster<'_> {
                 }
             }
         }
+        // One matrix of several, too.
+        let flat = coordinates.len() >= 2 && extents.iter().skip(2).all(|&size| size == 1);
         for &slot in &shared {
-            let mut tile = Tile::new(slot.offset, extent, swizzle, site, &rows, coordinates.len() == 2 || op.four_rows);
+            let mut tile = Tile::new(slot.offset, extent, swizzle, site, &rows, flat || op.four_rows);
             (tile.origin, tile.lattice) = (origin, lattice);
             if element.padded().is_some() {
                 // A row is 128 elements, in pieces.

@@ -6,7 +6,7 @@ use super::copied::CHUNK;
 use super::loaded::granules;
 use super::slices::{CODE, NO_OPERAND, NOBODY};
 use super::tensor::SharedDescriptor;
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::{Diagnostic, Meaning, Severity};
 use crate::order::{BLOCK, GRANULE, Run};
 use std::collections::BTreeMap;
 
@@ -151,6 +151,7 @@ impl Cluster<'_> {
         let Some(Beside { low, high, width, mma }) = beside else {
             let mut diagnostic = self.problem(CODE, site, title, NOBODY, NO_OPERAND.into());
             diagnostic.labels[0].text = format!("stored here, {at:#x} and what lies behind it");
+            diagnostic.labels[0].meaning = Meaning::NothingRead;
             return diagnostic;
         };
         let mut diagnostic = self.problem(

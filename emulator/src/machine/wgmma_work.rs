@@ -115,6 +115,11 @@ impl Cluster<'_> {
         let a = inputs.a.map(|bits| self.wgmma_descriptor(bits, elements(op.types.a), "A", site)).transpose()?;
         let b = self.wgmma_descriptor(inputs.b, elements(op.types.b), "B", site)?;
         let of_a = a.map(|a| (Which::A, a, ROWS, op.a_mn_major));
+        if let (Some(a), true) = (a, self.options.judges()) {
+            let laid = |which, d, rows, mn_major| Laid { which, d, rows, mn_major, site };
+            let operands = [laid(Which::A, a, ROWS, op.a_mn_major), laid(Which::B, b, op.n, op.b_mn_major)];
+            self.suspect(cta, operands);
+        }
         let mut unwritten = None;
         let mut reads = Vec::with_capacity(2);
         for (which, d, rows, mn_major) in of_a.into_iter().chain([(Which::B, b, op.n, op.b_mn_major)]) {

@@ -1,11 +1,11 @@
 //! Kernels that nobody had tried: launch control, maps in use, scale factors of another warp, registers that change hands, and what two do that one should.
 //! What is wrong in them was missed, or told by another cause.
 
-use super::case::{Base, Case, Expect, Result, all_say};
+use super::case::{Base, Case, Expect, all_say};
 use super::engines_kernels::*;
 use super::untried::of;
 use Base::{Grid, Pair, Small};
-use Expect::{Finds, Notes};
+use Expect::Finds;
 
 const ON: &str = "setp.eq.u32 %p2, %r0, %r0;";
 const COUNTS_ONE: &str = "mbarrier.init.shared::cta.b64 [bar_b], 1;";
@@ -130,7 +130,7 @@ pub fn cases() -> Vec<Case> {
             "both CTAs of a pair load the same half of B",
             Pair,
             &[("    shl.b32 %r8, %r2, 7;", "    mov.u32 %r8, 0;")],
-            Notes("operand-overlap", "tcgen05.mma.cta_group::2", Result::Wrong),
+            Finds(&[("operand-overlap", "tcgen05.mma.cta_group::2")]),
         ),
     ]);
     cases
@@ -171,6 +171,10 @@ fn announced_in_one_of_two_ctas() {
 fn the_same_half_in_both_ctas() {
     let edit = [("    shl.b32 %r8, %r2, 7;", "    mov.u32 %r8, 0;")];
     let report = super::case::run(Pair, &edit, |_| {}, 400_000);
-    let note = report.notes.iter().find(|note| note.code == "operand-overlap").expect("B is loaded twice");
-    super::case::says(note, &["the same 128 rows of B", "CTAs 0 and 1, with the same coordinates", "rank in the pair"]);
+    let found = report.findings.first().filter(|found| found.code == "operand-overlap").expect("B is loaded twice");
+    let missing = "128 of the 256 rows of the tensor at `B` are never loaded";
+    super::case::says(
+        found,
+        &["the same 128 rows of B", "CTAs 0 and 1, with the same coordinates", missing, "rank in the pair"],
+    );
 }

@@ -189,7 +189,7 @@ pub fn cases() -> Vec<Case> {
             "the MMA has half of the rows that are read",
             Ring,
             &[("@mma", "tcgen05.mma.cta_group::1.kind::f16 [%r23], %rd2, %rd3, 0x04100010, %p7;")],
-            Finds(&[("undefined-value-stored", "@ld")]),
+            Finds(&[("instruction-descriptor", "@mma")]),
         ),
         of(
             "x18",
@@ -217,7 +217,7 @@ pub fn cases() -> Vec<Case> {
             "one step along K too many: the last rows lie behind the box",
             Ring,
             &[("setp.lt.u32 %p8, %r18, 4;", "setp.lt.u32 %p8, %r18, 5;")],
-            Finds(&[("operand-not-ready", "@mma")]),
+            Finds(&[("box-mismatch", "@mma")]),
         ),
     ]
 }
@@ -236,7 +236,13 @@ fn what_they_are_told() {
         ("x14", &["Let a thread that has waited for the bytes at their mbarrier execute fence.proxy.async"]),
         ("x15", &["512 bytes are announced"]),
         ("x16", &["no tcgen05.commit of its thread follows the MMA", "this commit is of another thread"]),
-        ("x17", &["Tensor memory, registers and shared memory hold unknown values"]),
+        (
+            "x17",
+            &[
+                "says M = 64, although the tile of A has more rows",
+                "lanes 16 to 31 of tensor memory column 0 are read here",
+            ],
+        ),
         ("x18", &["of this row: it is no multiple of 16", "stmatrix"]),
         (
             "x19",
@@ -246,7 +252,10 @@ fn what_they_are_told() {
             ],
         ),
         ("x20", &["wait for `bar_a` first"]),
-        ("x21", &["B has 64 rows, and begins in row 1 of a box of 64", "Let B begin in the first row of its box"]),
+        (
+            "x21",
+            &["operand A begins in row 1 of the box", "begins at byte 128 of it", "only within the 128 bytes of a row"],
+        ),
     ];
     all_say(&cases(), SAID);
 }

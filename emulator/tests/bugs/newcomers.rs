@@ -192,7 +192,7 @@ fn the_coordinate_along_k_does_not_go_on() {
 #[test]
 fn m_of_a_pair_is_that_of_one_cta() {
     let found = first(Pair, &[("0x10400010", "0x08400010")], |_| {});
-    assert_eq!(found.code, "undefined-value-stored");
+    assert_eq!(found.code, "instruction-descriptor");
     says(&found, &["M = 128", "of its 256 columns it writes half", "its M is 128"]);
 }
 

@@ -155,7 +155,7 @@ pub fn cases() -> Vec<Case> {
             own,
             Pair,
             &[("0x10400010", "0x08400010")],
-            Finds(&[("undefined-value-stored", "*")]),
+            Finds(&[("instruction-descriptor", "tcgen05.mma.cta_group::2")]),
         ),
         case(
             "c7",
@@ -163,7 +163,7 @@ pub fn cases() -> Vec<Case> {
             own,
             Ring,
             &[("    and.b32 %r26, %r0, 7;", "    and.b32 %r26, %r0, 3;")],
-            Wrong,
+            Finds(&[("swizzle-mismatch", "st.shared.v4.b32 [%r43]")]),
         ),
         case(
             "c8",

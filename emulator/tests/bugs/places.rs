@@ -80,7 +80,7 @@ fn what_threads_stored_is_known_without_the_length_of_rows() {
     let report = run(OneTile, &fewer, without_rows, 400_000);
     one_of(&report, "swizzle-mismatch", "tcgen05.mma", &["xor (r mod 8)"]);
     let narrow = run(OneTile, &[("0x08200010", "0x08100010")], without_rows, 400_000);
-    one_of(&narrow, "undefined-value-stored", "tcgen05.ld", &["this MMA has N = 64", "its N is 64"]);
+    one_of(&narrow, "instruction-descriptor", "tcgen05.mma", &["this MMA has N = 64", "its N is 64"]);
     assert!(run(OneTile, &[], without_rows, 400_000).is_clean());
 }
 

@@ -2,7 +2,7 @@
 
 use super::case::{Base, Case, Expect, Result, case};
 use Base::{OneTile, Pair, Quad, Ring, Small};
-use Expect::{Among, Finds, Notes, Wrong};
+use Expect::{Among, Finds, Notes};
 
 const HANG: &str = "HANG";
 
@@ -364,7 +364,7 @@ pub fn cases() -> Vec<Case> {
                 ("@tile_d", "    add.u32 %r25, %r25, 49280;"),
                 ("@tile_d_store", "    add.u32 %r44, %r2, 49280;"),
             ],
-            Wrong,
+            Finds(&[("swizzle-mismatch", "st.shared.v4.b32 [%r43]")]),
         )
         .launched(|launch| launch.dynamic_shared += 1024),
     ]

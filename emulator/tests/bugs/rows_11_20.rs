@@ -118,7 +118,7 @@ pub fn cases() -> Vec<Case> {
             Ring,
             &[],
             // What is loaded without a swizzle may have been arranged before: a note.
-            Notes("swizzle-mismatch", "@mma", Result::Wrong),
+            Finds(&[("swizzle-mismatch", "@mma")]),
         )
         .launched(|launch| map_a(launch).swizzle = emulator::Swizzle::None),
         case(

@@ -140,7 +140,7 @@ pub fn cases() -> Vec<Case> {
                     ("@tile_d_store", "    add.u32 %r44, %r2, 49280;"),
                     ("@barriers", "    add.u32 %r3, %r2, 66560;"),
                 ],
-                Wrong,
+                Finds(&[("swizzle-mismatch", "st.shared.v4.b32 [%r43]")]),
             )
         },
         case(

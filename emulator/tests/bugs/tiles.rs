@@ -186,13 +186,7 @@ pub fn cases() -> Vec<Case> {
             RING_UNSHIFTED,
             Finds(&[("out-of-bounds", "@mma")]),
         ),
-        case(
-            "l9",
-            "N is half of what the accumulator has",
-            OneTile,
-            N_64,
-            Finds(&[("undefined-value-stored", "tcgen05.ld.sync")]),
-        ),
+        case("l9", "N is half of what the accumulator has", OneTile, N_64, Finds(&[("instruction-descriptor", MMA)])),
         case(
             "l10",
             "M is half of what the tile has",
@@ -200,7 +194,7 @@ pub fn cases() -> Vec<Case> {
             M_64,
             Finds(&[("undefined-value-stored", "tcgen05.ld.sync")]),
         ),
-        case("l11", "N is half of what the box has", Ring, RING_N_32, Finds(&[("undefined-value-stored", "@ld")])),
+        case("l11", "N is half of what the box has", Ring, RING_N_32, Finds(&[("instruction-descriptor", "@mma")])),
         case(
             "l12",
             "the same, and only its columns are read",
@@ -286,13 +280,7 @@ pub fn cases() -> Vec<Case> {
             STAGES_EXCHANGED,
             Finds(&[("out-of-bounds", "@mma")]),
         ),
-        case(
-            "l25",
-            "B's descriptor begins at the tile of A",
-            OneTile,
-            B_AT_A,
-            Notes("loaded-never-read", "st.shared.v4.b32 [%r9]", Result::Wrong),
-        ),
+        case("l25", "B's descriptor begins at the tile of A", OneTile, B_AT_A, Finds(&[("operand-overlap", MMA)])),
         case(
             "l26",
             "two MMAs of 64 columns multiply the same rows of B",
@@ -321,13 +309,7 @@ pub fn cases() -> Vec<Case> {
             COLUMN_IN_BYTES,
             Notes("input-not-loaded", "@load_a", Result::Wrong),
         ),
-        case(
-            "l30",
-            "B's descriptor begins at the box of A",
-            Ring,
-            B_IS_A,
-            Notes("loaded-never-read", "@load_b", Result::Wrong),
-        ),
+        case("l30", "B's descriptor begins at the box of A", Ring, B_IS_A, Finds(&[("operand-overlap", "@mma")])),
         case(
             "l31",
             "stores without the swizzle, of rows whose length the launch does not say",
@@ -357,7 +339,7 @@ pub fn cases() -> Vec<Case> {
             "the epilogue stores its tile without the swizzle of the copy",
             Ring,
             &[("@swizzle", "")],
-            Notes("swizzle-mismatch", "@st_tile", Result::Wrong),
+            Finds(&[("swizzle-mismatch", "@st_tile")]),
         ),
         case(
             "l35",
@@ -376,7 +358,7 @@ pub fn cases() -> Vec<Case> {
                 ("// @tile_d_store\n", "// @tile_d_store\n    add.u32 %r44, %r44, 128;\n"),
                 ("add.u32 %r3, %r2, 65536;", "add.u32 %r3, %r2, 65664;"),
             ],
-            Notes("swizzle-mismatch", "@st_tile", Result::Wrong),
+            Finds(&[("swizzle-mismatch", "@st_tile")]),
         )
         .launched(|launch| launch.dynamic_shared += 128),
         case(
@@ -467,14 +449,18 @@ const SAID: &[(&str, &[&str])] = &[
     ("l22", &["stored with the 128-byte swizzle of 32-byte chunks", "Set bits 61 to 63 of the descriptor to 1"]),
     ("l23", &["Write the value before it is used"]),
     ("l24", &["(address >> 4) & 0x3fff"]),
-    ("l25", &["16384 bytes that threads copy to `tile_b` are never read", "where the descriptors of the MMAs begin"]),
+    ("l25", &["takes `tile_a` both for A and for B", "nobody reads anything of what is loaded here"]),
     ("l26", &["8192 bytes that threads copy to `tile_b` are never read"]),
     ("l27", &["columns 68 to 127 of the product", "other parts of it are read here"]),
     ("l28", &["columns of the tensor at `A` are never loaded", "bounds of their loops"]),
     ("l29", &["boxes lie wholly outside of the tensor: the first begins at column", "counted in elements"]),
     (
         "l30",
-        &["a box of 8192 bytes", "of none of its boxes is anything read", "where the descriptors of the MMAs begin"],
+        &[
+            "both for A and for B",
+            "nobody reads anything of what is loaded here",
+            "Let the descriptor of B begin in the tile",
+        ],
     ),
     ("l31", &["was stored without the 128-byte swizzle", "does not say how long the rows of `A` are: 128 bytes"]),
     ("l32", &["begins at 0x480, which is no multiple of 1024", ".align 1024"]),
