@@ -91,7 +91,14 @@ impl Cluster<'_> {
             tile.filter(|tile| laid.d.start - tile.start < tile.pitch)
         };
         let (of_a, of_b) = (first(&a)?, first(&b)?);
-        if (of_a.rows, of_b.rows) != (b.rows, a.rows) {
+        // Rows of an operand may lie in several boxes, one behind the other, all of the same depths.
+        let goes_on = |tile: &Tile, rows: u32| {
+            let next = self.ctas[cta].loaded.tile(tile.start + tile.bytes).filter(|_| rows > tile.rows)?;
+            let (here, next) = (tile.lattice?, next.lattice?);
+            Some(next.row(0).abs_diff(here.row(0)).is_multiple_of(here.step()?))
+        };
+        let go_on = [(of_a, a.rows), (of_b, b.rows)].iter().any(|(tile, rows)| goes_on(tile, *rows) == Some(true));
+        if (of_a.rows, of_b.rows) != (b.rows, a.rows) || go_on {
             return None;
         }
         let mut diagnostic = self.problem(
