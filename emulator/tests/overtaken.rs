@@ -167,6 +167,29 @@ fn a_phase_that_came_before_a_commit_is_not_waited_for_again() {
     assert!(run("nanosleep.u32 4000;\n").contains(&"phase-overtaken"));
 }
 
+/// Commits of one thread arrive in order: who has waited for a later one knows of the phases that those before it completed alone, as in the
+/// attention of TLX, whose epilogue waits for the last product only. Of what a commit behind it completed, or a thread, it knows nothing.
+#[test]
+fn phases_that_commits_completed_are_not_waited_for_again() {
+    let wait = |n: u32, at: &str, parity: u32| {
+        format!("WAIT_{n}:\nmbarrier.try_wait.parity.shared.b64 %p3, [{at}], {parity};\n@!%p3 bra WAIT_{n};\n")
+    };
+    let run = |first: &str, second: &str, third: &str| {
+        let [first, second, third] = [first, second, third]
+            .map(|at| if at.is_empty() { String::new() } else { COMMIT.replace("[bar]", &format!("[{at}]")) });
+        let issues = format!("@!%p1 bra DONE;\n{first}\n{second}\n{}{third}\nbra DONE;", wait(0, "free", 0));
+        let knows =
+            format!("{}@%p1 mbarrier.arrive.shared.b64 _, [free];\n{}bra DONE;", wait(1, "full", 0), wait(2, "bar", 1));
+        let other = if first.is_empty() { "@%p1 mbarrier.arrive.shared.b64 _, [bar];\n" } else { "" };
+        let text = kernel(&format!("{issues}\nWARP_1:\n{knows}\nWARP_2:\n{other}bra DONE;"));
+        let report = common::run(&load(&text), &launch("k", 96, vec![zeroes("out", 64)]), None, 100_000);
+        (report.findings.iter().map(|d| d.code).collect::<Vec<_>>(), report.deadlock == emulator::Deadlock::Impossible)
+    };
+    assert_eq!(run("bar", "full", "bar"), (vec![], true));
+    assert_ne!(run("full", "bar", "bar"), (vec![], true));
+    assert_ne!(run("", "full", "bar"), (vec![], true));
+}
+
 /// A ring of two stages, of which the consumer frees the other one each time. Where phase 0 comes behind this wait, it is for what is free.
 #[test]
 fn a_stage_that_is_freed_too_early_is_freed_behind_the_wait() {

@@ -54,6 +54,62 @@ fn a_pair_meets_before_it_allocates_and_before_it_frees() {
     pair_allocates(MEET, "bar.sync 0;\n", &["pair-freed-early"]);
 }
 
+/// Warps 1 arrive at the cluster barrier twice without a wait, as the other roles of Triton do: warp 0, which has waited, tells them that the
+/// first phase is complete. Without that the second arrival may count for the first phase.
+#[test]
+fn who_knows_of_a_phase_arrives_again_without_a_wait() {
+    let run = |told: &str| {
+        let arrive = "barrier.cluster.arrive.relaxed.aligned;\n";
+        let text = format!(
+            ".version 8.6\n.target sm_100a\n.address_size 64\n.visible .entry k()\n.reqnctapercluster 2, 1, 1\n{{\n\
+             .reg .pred %p<8>;\n.reg .b32 %r<16>;\nmov.u32 %r0, %tid.x;\nsetp.lt.u32 %p0, %r0, 32;\n\
+             @!%p0 bra OTHER;\n{MEET}{told}{MEET}bra END;\nOTHER:\n{arrive}{told}{arrive}END:\nret;\n}}\n"
+        );
+        let mut launch = common::launch("k", 64, vec![]);
+        (launch.grid, launch.cluster) = ([2, 1, 1], [2, 1, 1]);
+        let said = |seed| {
+            let report = common::run(&load(&text), &launch, seed, 100_000);
+            (report.findings.iter().map(|found| found.code).collect::<Vec<_>>(), report.deadlock)
+        };
+        schedules(8).map(said).collect::<Vec<_>>()
+    };
+    assert!(run("bar.sync 0;\n").iter().all(|said| *said == (vec![], Deadlock::Impossible)));
+    assert!(run("").iter().all(|(codes, _)| codes == &["cluster-barrier"]));
+}
+
+/// CTA 1 copies its tile to CTA 0 and overwrites it when a commit of CTA 0 says so. A commit tells of MMAs alone, but one that is issued behind the
+/// wait for the bytes comes after the copy has read them: a note. In front of that wait it says nothing of the copy.
+#[test]
+fn a_copy_has_read_its_source_when_its_bytes_are_there() {
+    let run = |cta_0: &str| {
+        let wait = |at: &str| {
+            format!("WAIT_{at}:\nmbarrier.try_wait.parity.shared.b64 %p2, [{at}], 0;\n@!%p2 bra WAIT_{at};\n")
+        };
+        let commit =
+            "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [done], %h0;\n";
+        let cta_0 = cta_0.replace("WAIT", &wait("full")).replace("COMMIT", commit);
+        let (meet, done) = (MEET.replace(".aligned", ""), wait("done"));
+        let text = format!(
+            ".version 8.6\n.target sm_100a\n.address_size 64\n.visible .entry k()\n.reqnctapercluster 2, 1, 1\n{{\n\
+             .shared .align 128 .b8 tile[256];\n.shared .align 8 .b64 full;\n.shared .align 8 .b64 done;\n\
+             .reg .pred %p<8>;\n.reg .b16 %h<2>;\n.reg .b32 %r<16>;\nmov.u32 %r0, %tid.x;\nsetp.ne.u32 %p0, %r0, 0;\nmov.u16 %h0, 2;\n\
+             @%p0 bra MADE;\nmbarrier.init.shared.b64 [full], 1;\nmbarrier.init.shared.b64 [done], 1;\nfence.mbarrier_init.release.cluster;\n\
+             MADE:\n{meet}@%p0 bra END;\nmov.u32 %r1, %cluster_ctarank;\nsetp.eq.u32 %p1, %r1, 1;\n@%p1 bra ONE;\n\
+             mbarrier.arrive.expect_tx.shared.b64 _, [full], 256;\n{cta_0}bra END;\n\
+             ONE:\nmov.u32 %r2, tile;\nmapa.shared::cluster.u32 %r2, %r2, 0;\nmov.u32 %r3, full;\nmapa.shared::cluster.u32 %r3, %r3, 0;\n\
+             cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r2], [tile], 256, [%r3];\n{done}\
+             st.shared.b32 [tile], 7;\nEND:\n{meet}ret;\n}}\n"
+        );
+        let mut launch = common::launch("k", 32, vec![]);
+        (launch.grid, launch.cluster) = ([2, 1, 1], [2, 1, 1]);
+        let report = common::run(&load(&text), &launch, None, 100_000);
+        let said = |all: &[emulator::Diagnostic]| all.iter().map(|said| said.code).collect::<Vec<_>>();
+        (said(&report.findings), said(&report.notes))
+    };
+    assert_eq!(run("WAITCOMMIT"), (vec![], vec!["race-shared"]));
+    assert!(run("COMMITWAIT").0.contains(&"race-shared"));
+}
+
 /// Memory of another CTA, before anything says that it has started.
 #[test]
 fn a_use_of_a_cta_that_may_not_have_started() {

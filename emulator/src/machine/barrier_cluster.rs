@@ -1,7 +1,7 @@
 //! The barrier of a cluster (`barrier.cluster`): arrivals, waits, and what they tell of memory.
 
 use super::cluster::{Cluster, Stop};
-use super::state::At;
+use super::state::{ActorKind, At};
 use super::warp::State;
 use crate::order::Views;
 use crate::protocol::What;
@@ -13,13 +13,17 @@ impl Cluster<'_> {
         if aligned {
             self.whole_warp(w, mask, site)?;
         }
+        if self.knows_of_last_phase(w) {
+            self.warps[w].cluster_passed &= !mask;
+        }
         let twice = (self.warps[w].cluster_arrived | self.warps[w].cluster_passed) & mask;
         if twice != 0 {
             let mut diagnostic = self.problem(
                 "cluster-barrier",
                 site,
                 format!("{} arrives twice at the cluster barrier without waiting in between", self.warp_name(w)),
-                "Each thread arrives once in a phase and waits before it arrives again (PTX ISA, barrier.cluster).",
+                "Each thread arrives once in a phase and waits before it arrives again (PTX ISA, barrier.cluster), or learns from who has \
+                 waited that the phase is complete.",
                 "Let every barrier.cluster.arrive be followed by a barrier.cluster.wait.".into(),
             );
             let before = self.warps[w].cluster_arrivals.iter().find(|(lanes, _)| lanes & twice != 0);
@@ -54,6 +58,12 @@ impl Cluster<'_> {
         self.record.add(w, mask, site, What::ClusterArrive);
         self.check_cluster_barrier();
         Ok(())
+    }
+
+    /// Whether a warp knows from others that all threads have arrived in the last complete phase. It may arrive in the next one without a wait of its
+    /// own then (docs/sources.md, barriers of a cluster).
+    fn knows_of_last_phase(&self, w: usize) -> bool {
+        self.cluster_phases.is_some_and(|(actor, phases)| self.warps[w].has_heard_of(actor, phases))
     }
 
     pub fn cluster_wait(&mut self, at: At, aligned: bool) -> Result<(), Stop> {
@@ -93,7 +103,13 @@ impl Cluster<'_> {
         if !complete || self.warps.iter().all(|w| w.cluster_arrived & w.live == 0) {
             return;
         }
-        let done = std::mem::take(&mut self.cluster_barrier);
+        let mut done = std::mem::take(&mut self.cluster_barrier);
+        let (actor, phases) = match self.cluster_phases {
+            Some((actor, phases)) => (actor, phases + 1),
+            None => (self.actor(ActorKind::ClusterBarrier), 1),
+        };
+        self.cluster_phases = Some((actor, phases));
+        done.views.order.raise(actor, phases);
         let time = done.latest + self.costs.cluster_barrier;
         self.record.add(0, 0, done.site, What::ClusterDone);
         self.cluster_known = done.views;

@@ -14,7 +14,7 @@ use super::warp::{Queue, Warp};
 use crate::Options;
 use crate::diagnostic::Diagnostic;
 use crate::launch::Launch;
-use crate::order::{ActorId, Reason, Stamp, Views};
+use crate::order::{ActorId, Clock, Reason, Stamp, Views};
 use crate::program::Kernel;
 use crate::protocol::Record;
 use crate::report::{Actor, Event, EventKind, Issuer, Memory, Printed};
@@ -113,6 +113,9 @@ pub struct Cluster<'a> {
     pub mma_queues: FxHashMap<(usize, usize), Queue>,
     /// The same of its commits.
     pub commit_queues: FxHashMap<(usize, usize), Queue>,
+    /// Phases that one arrival of a thread's commits in a CTA completed alone: the ones behind it tell of them (assumption
+    /// `commits-arrive-in-order`).
+    pub commits_completed: FxHashMap<(ActorId, usize), Clock>,
     pub barriers: Vec<Mbarrier>,
     pub leavings: &'a super::livelock::Leavings,
     /// Counts what warps and engines do that others, or they themselves later, could see, other than words that they write to memory.
@@ -188,6 +191,8 @@ pub struct Cluster<'a> {
     pub cluster_near: Vec<Views>,
     pub cluster_known_near: Vec<Views>,
     pub cluster_time: u64,
+    /// The barrier as an actor, and how many phases are complete.
+    pub cluster_phases: Option<(ActorId, u32)>,
     /// What strong stores to shared memory published.
     pub published: super::atomics::Published,
     /// What warps and engines did to wait for each other.

@@ -117,12 +117,25 @@ impl Cluster<'_> {
             views.order.raise(thread.0, thread.1);
             views.before = views.hb.clone();
         }
-        self.commits[n].phase = Some(self.barriers[barrier as usize].phase);
+        let b = &self.barriers[barrier as usize];
+        let (phase, in_cta) = (b.phase, (thread.0, b.cta));
+        self.commits[n].phase = Some(phase);
+        let mut known = 0;
+        if self.options.judges() {
+            self.commits_completed.get(&in_cta).into_iter().for_each(|before| views.order.join(before));
+            known = views.came_before(b.actor);
+        }
         let arrival = Arrival { count: 1, announced: 0, site, engine: true };
         let outcome = self.arrive(barrier, arrival, &views, Span { w: warp, issued, start: time, end: time });
         if outcome.is_err() && self.warps[warp].multi_lane_sites.contains(&site) {
             // A consequence of what has been found already.
             return Err(None);
+        }
+        let b = &self.barriers[barrier as usize];
+        if self.options.judges()
+            && let Some(complete) = b.completed_alone(phase, known)
+        {
+            self.commits_completed.entry(in_cta).or_default().raise(b.actor, complete);
         }
         outcome
     }

@@ -66,6 +66,7 @@ impl<'a> Cluster<'a> {
             scopes: Default::default(),
             mma_queues: FxHashMap::default(),
             commit_queues: FxHashMap::default(),
+            commits_completed: FxHashMap::default(),
             barriers: Vec::new(),
             leavings: s.leavings,
             changes: 0,
@@ -115,6 +116,7 @@ impl<'a> Cluster<'a> {
             cluster_near: Vec::new(),
             cluster_known_near: Vec::new(),
             cluster_time: 0,
+            cluster_phases: None,
             published: Default::default(),
             // Without the judge, what a hang is explained by.
             record: Record::new(!s.options.computes()),

@@ -192,6 +192,27 @@ impl Cluster<'_> {
                 None => Cure::new(RACE_RULE, help),
             }
         });
+        // A copy out of shared memory has read it when its bytes are complete: by then no write can change what it took.
+        let has_read = race.in_time && !first_writes && matches!(self.kind(first), Some(ActorKind::Mbarrier));
+        if has_read {
+            return Draft {
+                severity: Severity::Note,
+                ..draft(
+                    "race-shared",
+                    format!(
+                        "{} reads {{}}, {} writes it behind that in time, but nothing that orders accesses says so",
+                        self.who(first),
+                        self.who(second)
+                    ),
+                    cure.labels_behind([
+                        self.label(second.site, format!("{} writes it here", self.who(second))),
+                        self.label(first.site, format!("{} reads it here", self.who(first))),
+                    ]),
+                    cure.rule,
+                    cure.help,
+                )
+            };
+        }
         draft(
             "race-shared",
             format!(

@@ -36,9 +36,14 @@ impl Cluster<'_> {
         }
         let known = self.races.len();
         self.raced = (!load).then(Vec::new);
-        self.rewrites.again.set(false);
-        rows.iter().for_each(|&slot| self.touch_shared(w, slot, touched, stamp, !load));
-        let (raced, again) = (self.raced.take().unwrap_or_default(), self.rewrites.again.take());
+        let mut again = false;
+        for (n, &slot) in rows.iter().enumerate() {
+            self.rewrites.again.set(false);
+            self.touch_shared(w, slot, touched, stamp, !load);
+            // What is there already is by this statement where an earlier row goes to the same place.
+            again |= self.rewrites.again.take() && !rows[..n].contains(&slot);
+        }
+        let raced = self.raced.take().unwrap_or_default();
         if again || !raced.is_empty() {
             let same = !blank && self.rows_hold_the_same(w, shape, regs, &rows);
             if again && !same {

@@ -383,6 +383,8 @@ pub enum ActorKind {
     NonCoherent,
     /// An mbarrier: its epochs are its completed phases.
     Mbarrier,
+    /// The cluster barrier: the same.
+    ClusterBarrier,
     /// What the bulk groups of a thread read, and what they write.
     BulkReads {
         warp: u32,

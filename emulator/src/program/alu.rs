@@ -70,6 +70,15 @@ fn prmt_mode(a: u32, b: u32, c: u32, selectors: [u32; 4]) -> u32 {
 fn halves(a: u32, b: u32, f: fn(u32, u32) -> u32) -> u32 {
     f(a & 0xffff, b & 0xffff) & 0xffff | f(a >> 16, b >> 16) << 16
 }
+/// `max` or `min` with `.xorsign.abs`: of the magnitudes, negative if one operand alone is; a NaN keeps no sign (PTX ISA, min).
+fn with_signs(a: u32, b: u32, extreme: impl Fn(u32, u32) -> u32) -> u32 {
+    let r = extreme(a & 0x7fff_ffff, b & 0x7fff_ffff);
+    if f32::from_bits(r).is_nan() { r } else { r | (a ^ b) & 0x8000_0000 }
+}
+/// With `.NaN`: a NaN if one of them is.
+fn either_nan(a: f32, b: f32, extreme: fn(f32, f32) -> f32) -> u32 {
+    if a.is_nan() || b.is_nan() { 0x7fff_ffff } else { extreme(a, b).to_bits() }
+}
 /// `max` or `min`; −0 is less than +0, and a NaN operand loses. Of two it is the canonical one (PTX ISA, max).
 pub fn extreme64(a: u64, b: u64, max: bool) -> u64 {
     let (x, y) = (d(a), d(b));
@@ -313,6 +322,31 @@ pub fn alu(base: &str, mods: &[&str], ty: &str) -> Option<Alu> {
             let (a, b) = (z(a), z(b));
             if a.is_nan() || b.is_nan() { 0x7fff_ffff } else { bits(fmin(a, b)) }
         }),
+        ("max", ["xorsign", "abs"], "f32") => {
+            lanes!(B32 |a: u32, b: u32| with_signs(a, b, |a, b| bits(fmax(f(a), f(b)))))
+        }
+        ("min", ["xorsign", "abs"], "f32") => {
+            lanes!(B32 |a: u32, b: u32| with_signs(a, b, |a, b| bits(fmin(f(a), f(b)))))
+        }
+        ("max", ["ftz", "xorsign", "abs"], "f32") => {
+            lanes!(B32 |a: u32, b: u32| with_signs(a, b, |a, b| bits(fmax(z(a), z(b)))))
+        }
+        ("min", ["ftz", "xorsign", "abs"], "f32") => {
+            lanes!(B32 |a: u32, b: u32| with_signs(a, b, |a, b| bits(fmin(z(a), z(b)))))
+        }
+        // A magnitude that is a NaN loses only without `.NaN`.
+        ("max", ["NaN", "xorsign", "abs"], "f32") => {
+            lanes!(B32 |a: u32, b: u32| with_signs(a, b, |a, b| either_nan(f(a), f(b), fmax)))
+        }
+        ("min", ["NaN", "xorsign", "abs"], "f32") => {
+            lanes!(B32 |a: u32, b: u32| with_signs(a, b, |a, b| either_nan(f(a), f(b), fmin)))
+        }
+        ("max", ["ftz", "NaN", "xorsign", "abs"], "f32") => {
+            lanes!(B32 |a: u32, b: u32| with_signs(a, b, |a, b| either_nan(z(a), z(b), fmax)))
+        }
+        ("min", ["ftz", "NaN", "xorsign", "abs"], "f32") => {
+            lanes!(B32 |a: u32, b: u32| with_signs(a, b, |a, b| either_nan(z(a), z(b), fmin)))
+        }
         ("mad", ["rn"], "f32") => alu("fma", mods, ty)?,
         ("mad", ["rn"], "f64") => alu("fma", mods, ty)?,
         ("div", ["rn"], "f32") => lanes!(B32 |a: u32, b: u32| bits(f(a) / f(b))),

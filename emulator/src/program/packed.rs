@@ -34,6 +34,18 @@ pub fn alu(base: &str, mods: &[&str], ty: &str) -> Option<Alu> {
                 ("min", []) => lanes!(B32 | a, b | $each(a, b, 0, |x, y, _| $ty::extreme(x, y, false, false))),
                 ("max", ["NaN"]) => lanes!(B32 | a, b | $each(a, b, 0, |x, y, _| $ty::extreme(x, y, true, true))),
                 ("min", ["NaN"]) => lanes!(B32 | a, b | $each(a, b, 0, |x, y, _| $ty::extreme(x, y, false, true))),
+                ("max", ["xorsign", "abs"]) => {
+                    lanes!(B32 | a, b | $each(a, b, 0, |x, y, _| $ty::with_signs(x, y, true, false)))
+                }
+                ("min", ["xorsign", "abs"]) => {
+                    lanes!(B32 | a, b | $each(a, b, 0, |x, y, _| $ty::with_signs(x, y, false, false)))
+                }
+                ("max", ["NaN", "xorsign", "abs"]) => {
+                    lanes!(B32 | a, b | $each(a, b, 0, |x, y, _| $ty::with_signs(x, y, true, true)))
+                }
+                ("min", ["NaN", "xorsign", "abs"]) => {
+                    lanes!(B32 | a, b | $each(a, b, 0, |x, y, _| $ty::with_signs(x, y, false, true)))
+                }
                 ("add", ["sat"] | ["rn", "sat"]) => {
                     lanes!(B32 | a, b | $each(a, b, 0, |x, y, _| $ty::saturated($ty::sum(x, y))))
                 }
@@ -151,6 +163,11 @@ macro_rules! half_type {
             }
             pub fn function(x: u16, f: fn(f64) -> f64) -> u16 {
                 round(f(wide(x)))
+            }
+            /// With `.xorsign.abs`: of the magnitudes, negative if one operand alone is; a NaN keeps no sign (PTX ISA, min).
+            pub fn with_signs(a: u16, b: u16, max: bool, nan: bool) -> u16 {
+                let r = extreme(a & 0x7fff, b & 0x7fff, max, nan);
+                if wide(r).is_nan() { r } else { r | (a ^ b) & 0x8000 }
             }
             /// `max` or `min`; −0 is less than +0. Without `.NaN`, a NaN operand loses.
             pub fn extreme(a: u16, b: u16, max: bool, nan: bool) -> u16 {

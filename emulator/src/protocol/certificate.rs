@@ -47,6 +47,8 @@ struct Examiner {
     issued: FxHashMap<u32, Issued>,
     /// Of each sequence's commits that arrive in a CTA: where clocks count them, how many did, and the last one's step.
     commits: FxHashMap<(usize, u16), (usize, u32, u32)>,
+    /// The phases that one of those completed alone.
+    completed: FxHashMap<(usize, u16), Clock>,
     /// Where clocks count each sequence's commits to the same CTAs, and how many were issued.
     multicasts: FxHashMap<(usize, u16), (usize, u32)>,
     /// Words of their clocks.
@@ -137,7 +139,11 @@ impl Examiner {
                 let place = commits.map(|commit| self.commit_arrives(n, (commit, barrier), &mut clock, &mut before));
                 self.certificate.before.push(before);
                 let arrival = Arrival { place, together: commits.map(|commit| commit.together) };
-                self.counts(n, step.site, barrier, (count, -i64::from(bytes)), &clock, arrival);
+                let alone = self.counts(n, step.site, barrier, (count, -i64::from(bytes)), &clock, arrival);
+                if let (Some((at, complete)), Some(commit)) = (alone, commits) {
+                    let cta = self.barriers.get(&barrier).map_or(u16::MAX, |b| b.cta);
+                    self.completed.entry((commit.sequence, cta)).or_default().raise(at, complete);
+                }
                 return;
             }
             What::NamedDone { cta, id } => {
@@ -353,6 +359,7 @@ impl Examiner {
         (*arrived, *last) = (*arrived + 1, n);
         clock.raise(*at, *arrived);
         clock.raise(together.0, together.1);
+        self.completed.get(&(sequence, cta)).into_iter().for_each(|before| clock.join(before));
         (*at, *arrived)
     }
 

@@ -74,6 +74,35 @@ fn two_warps_store_the_same_to_columns() {
     finds(&columns(&before), 256, "race-tensor");
 }
 
+/// As Triton turns the layout of a few values: eight addresses of two rows, so that a warp stores each row four times. That is no value before the
+/// last one; what is stored by a statement of its own is.
+#[test]
+fn two_warps_store_the_same_rows_four_times() {
+    let rows = |before: &str| {
+        format!(
+            "
+    mov.u32 %r1, tile;
+    and.b32 %r2, %r0, 1;
+    shl.b32 %r3, %r2, 4;
+    add.u32 %r3, %r3, %r1;
+    and.b32 %r2, %r0, 7;
+    add.u32 %r4, %r2, 100;
+    {before}
+    stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r3], {{%r4}};
+    bar.sync 0;
+    shl.b32 %r3, %r2, 2;
+    add.u32 %r3, %r3, %r1;
+    ld.shared.b32 %r8, [%r3];
+    st.global.b32 [%rd0], %r8;"
+        )
+    };
+    clean(&rows(""), 64, |n| 100 + n as u32 % 8);
+    assert_eq!(notes(&rows(""), 64), ["same-value-written-twice"]);
+    let before = "setp.ge.u32 %p1, %r0, 32;\n@%p1 bra STORE;\nmov.b32 %r6, 7;\n\
+                  stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r3], {%r6};\nSTORE:";
+    finds(&rows(before), 64, "race-shared");
+}
+
 #[test]
 fn two_warps_store_the_same_matrices() {
     let matrices = |copy: &str| {

@@ -286,6 +286,17 @@ fn extremes() -> Vec<Row> {
         same("min.f32", 'f', &[TWO, THREE, ONE], ONE),
         same("max.abs.f32", 'f', &[ONE, THREE | minus_zero, TWO], THREE),
         same("min.abs.f32", 'f', &[TWO, THREE, ONE | minus_zero], ONE),
+        // Of the magnitudes, with the sign of a product.
+        same("max.xorsign.abs.f32", 'f', &[ONE, THREE | minus_zero], THREE | minus_zero),
+        same("min.xorsign.abs.f32", 'f', &[THREE | minus_zero, ONE | minus_zero], ONE),
+        same("min.xorsign.abs.f32", 'f', &[NAN, ONE | minus_zero], ONE | minus_zero),
+        same("min.xorsign.abs.f32", 'f', &[0, THREE | minus_zero], minus_zero),
+        same("max.NaN.xorsign.abs.f32", 'f', &[NAN, ONE | minus_zero], 0x7fff_ffff),
+        same("min.NaN.xorsign.abs.f32", 'f', &[ONE | minus_zero, NAN], 0x7fff_ffff),
+        same("max.ftz.xorsign.abs.f32", 'f', &[TINY, minus_zero], minus_zero),
+        same("min.ftz.xorsign.abs.f32", 'f', &[TINY | minus_zero, ONE], minus_zero),
+        same("max.ftz.NaN.xorsign.abs.f32", 'f', &[TINY, NAN], 0x7fff_ffff),
+        same("min.ftz.NaN.xorsign.abs.f32", 'f', &[TINY | minus_zero, ONE], minus_zero),
         same("max.f64", 'e', &[0x7ff8 << 48, ONE64], ONE64),
         same("min.f64", 'e', &[0, 1 << 63], 1 << 63),
     ];
@@ -294,6 +305,15 @@ fn extremes() -> Vec<Row> {
         rows.push(same(&format!("{base}.f16x2"), 'r', &[0x4000_7e00, 0x3c00_3c00], result << 16 | 0x3c00));
         rows.push(same(&format!("{base}.NaN.f16"), 'h', &[0x4000, 0x7e00], 0x7fff));
         rows.push(same(&format!("{base}.NaN.f16x2"), 'r', &[0x4000_7e00, 0x3c00_3c00], result << 16 | 0x7fff));
+        // Of 2 and −1, or a NaN and −1: the sign is that of a product, and a NaN has none.
+        for (f16, one, nan) in [("f16", 0x3c00, 0x7e00), ("bf16", 0x3f80, 0x7fc0)] {
+            let (two, minus, signed) = (0x4000, one | 0x8000, 0x8000 | if base == "max" { 0x4000 } else { one });
+            rows.push(same(&format!("{base}.xorsign.abs.{f16}"), 'h', &[two, minus], signed));
+            rows.push(same(&format!("{base}.NaN.xorsign.abs.{f16}"), 'h', &[nan, minus], 0x7fff));
+            let halves = [two << 16 | nan, minus << 16 | minus];
+            rows.push(same(&format!("{base}.xorsign.abs.{f16}x2"), 'r', &halves, signed << 16 | minus));
+            rows.push(same(&format!("{base}.NaN.xorsign.abs.{f16}x2"), 'r', &halves, signed << 16 | 0x7fff));
+        }
         // A subnormal number and −0: both are zero.
         let zero = if base == "max" { 0 } else { 0x8000 };
         rows.push(same(&format!("{base}.ftz.f16"), 'h', &[0x0001, 0x8000], zero));

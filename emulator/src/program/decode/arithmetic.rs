@@ -44,7 +44,9 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
             let uses = vec![a, b, Reg::B32(position), Reg::B32(count)];
             Ok(Some(Decoded::new(Op::Insert { d, a, b, position, count }, uses, vec![d])))
         }
-        "min" | "max" if mods.last() == Some(&"f32") && (o.len() >= 4 || mods.contains(&"abs")) => {
+        "min" | "max"
+            if mods.last() == Some(&"f32") && (o.len() >= 4 || mods.contains(&"abs") && !mods.contains(&"xorsign")) =>
+        {
             extreme_of_three(l, base, mods, o)
         }
         // The mode of `prmt` stands behind its type.

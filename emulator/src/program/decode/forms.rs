@@ -215,6 +215,8 @@ pub const FORMS: &[&str] = &[
     "{neg|abs}{.ftz}?.{f32|f16|f16x2}",
     "{neg|abs}.{f64|bf16|bf16x2}",
     "{min|max}{.ftz}?{.NaN}?{.abs}?.f32",
+    "{min|max}{.ftz}?{.NaN}?.xorsign.abs.f32",
+    "{min|max}{.NaN}?.xorsign.abs.{f16|f16x2|bf16|bf16x2}",
     "{min|max}{.ftz}?.{f16|f16x2}",
     "{min|max}{.NaN}?.{f16|f16x2|bf16|bf16x2}",
     "{min|max}.f64",
