@@ -6,6 +6,7 @@ use crate::launch::param::Extent;
 use crate::launch::{Buffer, Content};
 use crate::program::Variable;
 use crate::report::{Bytes, Memory};
+use std::ops::Range;
 
 /// What unwritten memory holds: as FP16, BF16 or FP32, NaN.
 pub const POISON: u8 = 0xff;
@@ -115,6 +116,25 @@ impl Memory {
             }
         }
         (first, count)
+    }
+
+    /// The runs of bytes that are not defined.
+    pub(crate) fn gaps(&self) -> impl Iterator<Item = Range<usize>> {
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            let first = self.next(at, false);
+            at = self.next(first, true);
+            (first < at).then_some(first..at)
+        })
+    }
+
+    /// The first byte from this one on that is defined, or that is not; the end if there is none.
+    fn next(&self, from: usize, defined: bool) -> usize {
+        let wanted = |word: &u64| if defined { *word } else { !*word };
+        let first = self.defined.get(from / 64).map_or(0, |word| wanted(word) & u64::MAX << (from % 64));
+        let behind = self.defined.iter().map(wanted).enumerate().skip(from / 64 + 1);
+        let found = std::iter::once((from / 64, first)).chain(behind).find(|(_, bits)| *bits != 0);
+        found.map_or(usize::MAX, |(word, bits)| word * 64 + bits.trailing_zeros() as usize).min(self.bytes.len())
     }
 
     /// Whether there may be blank bytes.
@@ -440,6 +460,32 @@ impl Global {
                 Some(b) => format!("{} before the start of `{}`", counted(b.base - address, "byte"), b.name),
                 None => "no buffer is near it".into(),
             },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Against the bytes one by one, of memories whose ends lie anywhere in a word.
+    #[test]
+    fn gaps_are_the_bytes_that_nothing_defines() {
+        for (bytes, defined) in [
+            (0, vec![]),
+            (1, vec![]),
+            (64, vec![(0, 64)]),
+            (130, vec![]),
+            (130, vec![(0, 130)]),
+            (130, vec![(3, 5), (60, 70), (129, 1)]),
+            (300, vec![(0, 64), (128, 64), (299, 1)]),
+            (320, vec![(63, 2), (191, 129)]),
+        ] {
+            let mut memory = Memory::undefined(bytes);
+            defined.iter().for_each(|&(at, len)| memory.mark(at, len.min(bytes - at), true));
+            let lacking: Vec<usize> = (0..bytes).filter(|&at| !memory.is_defined(at)).collect();
+            assert_eq!(memory.gaps().flatten().collect::<Vec<_>>(), lacking, "{bytes} bytes, {defined:?} defined");
+            assert!(memory.gaps().zip(memory.gaps().skip(1)).all(|(one, next)| one.end < next.start), "runs are whole");
         }
     }
 }

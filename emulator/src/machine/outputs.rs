@@ -146,13 +146,16 @@ struct Part {
 
 impl Part {
     fn of(buffer: &GlobalBuffer, missing: usize) -> Option<Part> {
-        let (memory, element) = (&buffer.memory, buffer.element_bytes.max(1) as usize);
+        let element = buffer.element_bytes.max(1) as usize;
         let row = buffer.row_bytes.filter(|&row| row > 0)? as usize;
-        let lacks = |at: &usize| !memory.is_defined(*at);
-        let all = || (0..memory.bytes.len()).filter(lacks);
-        let rows = [all().next()? / row, all().next_back()? / row];
-        let columns = all().map(|at| at % row).fold([row, 0], |[low, high], at| [low.min(at), high.max(at)]);
-        let bytes = (rows[1] - rows[0] + 1) * (columns[1] - columns[0] + 1);
+        let (mut rows, mut columns) = ([usize::MAX, 0], [row, 0]);
+        for gap in buffer.memory.gaps() {
+            let (first, last) = (gap.start / row, (gap.end - 1) / row);
+            let [left, right] = if first == last { [gap.start % row, (gap.end - 1) % row] } else { [0, row - 1] };
+            rows = [rows[0].min(first), last];
+            columns = [columns[0].min(left), columns[1].max(right)];
+        }
+        let bytes = rows[1].checked_sub(rows[0]).map(|rows| (rows + 1) * (columns[1] - columns[0] + 1))?;
         Some(Part { rows, columns: columns.map(|at| at / element), whole: bytes == missing })
     }
 
@@ -180,7 +183,7 @@ fn not_written(buffer: &GlobalBuffer, output: &Output, label: impl Fn(u32, Strin
         Some(part) if part.whole => format!("{} ({missing} of its {size} bytes) are not", part.said(buffer)),
         Some(part) => format!("{missing} of its {size} bytes are not: {}", part.said(buffer)),
         None => {
-            let first = (0..size).find(|&at| !buffer.memory.is_defined(at))?;
+            let first = buffer.memory.gaps().next()?.start;
             format!("{missing} of its {size} bytes are not, the first is {}", buffer.describe(first as u64))
         }
     };
