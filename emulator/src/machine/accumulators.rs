@@ -7,14 +7,14 @@ use super::state::ActorKind;
 use super::tensor::{CELL, COLUMNS, Halves};
 use crate::diagnostic::Severity;
 use crate::program::op::{Op, Reg};
+use crate::program::opcode;
 
 /// Instructions that compute with numbers, not with bits.
 const ARITHMETIC: [&str; 10] = ["cvt", "add", "sub", "mul", "fma", "mad", "max", "min", "ex2", "setp"];
 
 /// Whether an instruction computes with FP32 numbers: `cvt.rn.f16x2.f32`, `add.f32`. The type of its sources comes last.
 fn takes_fp32(text: &str) -> bool {
-    let opcode = text.split_whitespace().find(|word| !word.starts_with('@')).unwrap_or_default();
-    let mut parts = opcode.trim_end_matches(';').split('.');
+    let mut parts = opcode(text).split('.');
     parts.next().is_some_and(|name| ARITHMETIC.contains(&name)) && parts.next_back() == Some("f32")
 }
 

@@ -5,6 +5,7 @@
 //! several statements read what is named by the same others.
 
 use crate::diagnostic::{Diagnostic, Label};
+use crate::program;
 
 /// What tells places apart that have no name.
 const NAMELESS: [&str; 2] = ["shared memory at byte", "tensor memory column"];
@@ -48,11 +49,8 @@ fn nameless(text: &str) -> String {
     outside.chars().map(|c| if c.is_ascii_digit() { '#' } else { c }).collect::<String>().replace("##", "#")
 }
 
-/// Without its guard: what a statement does.
 fn opcode(label: &Label) -> &str {
-    let text = label.place.text.trim_start();
-    let text = text.strip_prefix('@').map_or(text, |guarded| guarded.split_once(' ').map_or("", |(_, rest)| rest));
-    text.split_whitespace().next().unwrap_or_default()
+    program::opcode(&label.place.text)
 }
 
 fn same_line(one: &Label, other: &Label) -> bool {

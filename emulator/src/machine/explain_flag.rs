@@ -6,6 +6,7 @@ use crate::diagnostic::{Label, Meaning};
 use crate::order::Stamp;
 use crate::program::facts::{Way, ways_lead};
 use crate::program::op::{FenceWays, Op, Space};
+use crate::program::opcode;
 
 const RULE: &str = "A release tells of what its own thread has done, and of what that has learnt by synchronisation; an acquire tells its own thread. For the other \
                     threads of the CTAs it takes a CTA barrier: in front of the release, and behind the acquire (PTX ISA 8.8, 8.9.5, 9.7.13.1).";
@@ -106,10 +107,7 @@ impl Cluster<'_> {
             _ => None,
         };
         // What accesses the data is no flag, nor is another access of the same form.
-        let opcode = |site| {
-            let text = self.place(site).text;
-            text.split_whitespace().find(|word| !word.starts_with('@')).map(String::from)
-        };
+        let opcode = |site| opcode(&self.place(site).text).to_string();
         let data = [first, second].map(|access| opcode(access.site));
         let sites = |wanted: &'static str| {
             let code = self.kernel.code.iter();

@@ -8,6 +8,7 @@ use super::cluster::Cluster;
 use super::registers::lanes;
 use crate::program::leaving::Leaving;
 use crate::program::op::{Inst, Logic, Op, Reg, Special};
+use crate::program::opcode;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What is known of a loop's end.
@@ -247,8 +248,7 @@ impl Round<'_, '_> {
 
     fn execute(&mut self, inst: &Inst) -> Option<()> {
         let text = &self.cluster.kernel.sites.get(inst.site as usize)?.text;
-        let opcode = text.split_whitespace().find(|word| !word.starts_with('@'))?;
-        let parts: Vec<&str> = opcode.split('.').collect();
+        let parts: Vec<&str> = opcode(text).split('.').collect();
         match &inst.op {
             Op::Setp { d, q, a, b, logic, .. } => {
                 let (bits, sign) = whole(parts.last()?)?;

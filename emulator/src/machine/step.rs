@@ -5,6 +5,7 @@ use super::state::{At, Span};
 use super::warp::State;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::program::op::{FenceWays, Inst, Op, Reg};
+use crate::program::opcode;
 
 /// The high half of a generic address of local memory.
 pub const LOCAL_WINDOW: u64 = 0x0000_7c00_0000_0000;
@@ -222,14 +223,7 @@ impl<'a> Cluster<'a> {
         Some(Box::new(Diagnostic {
             code: "undefined-operand",
             severity: Severity::Error,
-            title: format!(
-                "{what} of `{}` has no defined value",
-                self.place(site)
-                    .text
-                    .split_whitespace()
-                    .find(|word| !word.starts_with('@'))
-                    .unwrap_or("this instruction")
-            ),
+            title: format!("{what} of `{}` has no defined value", opcode(&self.place(site).text)),
             labels,
             rule: "Registers and memory hold unknown values until they are written (for memory, PTX ISA 8.2.6).".into(),
             help: help.into(),

@@ -8,6 +8,7 @@ use super::registers::lanes;
 use super::state::{At, Span};
 use super::warp::{NarrowFence, State};
 use crate::program::op::Op;
+use crate::program::opcode;
 use crate::protocol::What;
 use crate::report::EventKind;
 
@@ -145,8 +146,7 @@ impl Cluster<'_> {
         }
         let missing = warp.live & !mask;
         let text = self.place(site).text;
-        let opcode =
-            text.split_whitespace().find(|word| !word.starts_with('@')).unwrap_or("this instruction").to_string();
+        let opcode = opcode(&text);
         let mut diagnostic = self.problem(
             "aligned-lanes-missing",
             site,

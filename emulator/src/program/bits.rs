@@ -1,5 +1,7 @@
 //! Which bits of its sources the bits of a result are made of: for sources of which a part holds no value.
 
+use super::opcode;
+
 /// How an instruction makes its result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Bits {
@@ -17,8 +19,7 @@ pub enum Bits {
 impl Bits {
     /// By the instruction as it is written.
     pub fn of(text: &str) -> Bits {
-        let opcode = text.split_whitespace().find(|word| !word.starts_with('@')).unwrap_or_default();
-        let parts: Vec<&str> = opcode.trim_end_matches(';').split('.').collect();
+        let parts: Vec<&str> = opcode(text).split('.').collect();
         let integer = |ty: &str| ["u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64"].contains(&ty);
         match parts[..] {
             ["and" | "or" | "xor" | "not" | "lop3", "b16" | "b32" | "b64"] => Bits::Each,

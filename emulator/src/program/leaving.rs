@@ -3,11 +3,11 @@
 //! A poll counts its rounds, makes its pauses longer, or looks at the clock to tell how long it took. As long as no branch out of it depends on that, a
 //! round that begins with the same in all other registers, and finds the same in memory, leads to one like it.
 
-use super::Kernel;
 use super::dependence::deciding;
 use super::facts::number;
 use super::flow::{NEVER, predecessors, spread, successors};
 use super::op::{Inst, Op, Reg};
+use super::{Kernel, opcode};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Statements of a loop of which it is asked whether branches matter; beyond that, all do.
@@ -258,8 +258,7 @@ impl<'k> Around<'k> {
         let mut low: FxHashMap<Reg, u64> = FxHashMap::default();
         for inst in deciding.iter().map(|&at| &self.code[at]) {
             let text = kernel.sites.get(inst.site as usize).map_or("", |place| &place.text);
-            let opcode = text.split_whitespace().find(|word| !word.starts_with('@')).unwrap_or_default();
-            let (name, ty) = opcode.split_once('.').unwrap_or_default();
+            let (name, ty) = opcode(text).split_once('.').unwrap_or_default();
             let integer = ["b32", "b64", "u32", "u64", "s32", "s64"].contains(&ty);
             for &reg in inst.uses.iter() {
                 let mut others = inst.uses.iter().copied().filter(|&other| other != reg);

@@ -186,6 +186,11 @@ pub fn load(text: &str) -> Result<Program, Vec<Diagnostic>> {
     lower::module(text, &module)
 }
 
+/// What a statement does: the first word behind its guard; none of an empty text.
+pub(crate) fn opcode(statement: &str) -> &str {
+    statement.split_whitespace().find(|word| !word.starts_with('@')).unwrap_or_default().trim_end_matches(';')
+}
+
 /// The place of a span, with the first line of its text.
 pub(crate) fn place(text: &str, span: Span, source: Option<ast::SourceLine>, files: &[(u32, String)]) -> Place {
     let (start, end) = (span.start as usize, span.end as usize);
