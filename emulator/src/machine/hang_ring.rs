@@ -23,8 +23,11 @@ impl Cluster<'_> {
         let Some(first) = self.held_before(blocked, root) else { return };
         let Some((at, elsewhere)) = self.waits_where(first.who) else { return };
         let who = self.warp_name(first.who.warp);
-        d.labels
-            .push(self.label(first.site, format!("{who} would come to it here, but waits {at} {elsewhere} before")));
+        let label = self.label(first.site, format!("{who} would come to it here, but waits {at} {elsewhere} before"));
+        match d.labels.iter_mut().find(|known| known.place == label.place) {
+            Some(known) => known.text += &format!("; {}", label.text),
+            None => d.labels.push(label),
+        }
         d.help = format!("Look first at what {who} waits for: it comes here only behind that.");
         let mut ring = vec![root, first.who];
         while let Some(next) = ring.last().and_then(|last| self.held_before(blocked, last)) {
