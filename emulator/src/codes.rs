@@ -10,7 +10,10 @@ pub const CODES: &[(&str, &str)] = &[
     ),
     ("branch-table", "an index beyond the end of a branch table"),
     ("bulk-shared-address", "a copy's shared address that is misaligned or out of bounds"),
-    ("bulk-size", "a plain bulk copy of a size that is no multiple of 16, or a fill of one that is no multiple of 8"),
+    (
+        "bulk-size",
+        "a plain bulk copy of a size that is no multiple of 16, a fill of one that is no multiple of 8, or a cp.async that takes more bytes than it copies",
+    ),
     ("bulk-store-outlives-thread", "a thread ends before its bulk stores have read shared memory (a note)"),
     ("can-hang", "another interleaving of the launch waits for ever"),
     ("cancel-after-refusal", "a CTA that has seen a request of launch control refused makes another one"),

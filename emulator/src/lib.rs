@@ -84,7 +84,7 @@ pub use order::{RULES, Rule};
 pub use program::{FORMS, Program, load, special_registers};
 pub use report::{
     Actor, Barrier, Bytes, Copy, CopyKind, CtaState, Deadlock, Event, EventKind, Issuer, Memory, Mma, OperandRead,
-    Printed, Report, Usage, Wgmma,
+    Printed, Report, Usage, Variable, Wgmma,
 };
 pub use settled::{SETTLED, Settled};
 pub use tensor_map::{Element, Swizzle, TensorMap};

@@ -37,10 +37,23 @@ pub struct Report {
     /// What happened, if asked for ([`crate::Options::trace`]): in the order of [`Event::start`]; of what began in the same cycle,
     /// clusters by their number, and what a cluster did in the order in which it was simulated. The same in every run.
     pub trace: Vec<Event>,
+    /// The kernel's own shared variables, by which a [timeline](crate::timeline) names what events say of shared memory.
+    pub variables: Vec<Variable>,
     /// What the kernel printed (`printf`): cluster by cluster, in each in the order in which it was simulated.
     pub printed: Vec<Printed>,
     /// Texts more that it printed: of a cluster the first thousand are kept.
     pub printed_beyond: u64,
+}
+
+/// A variable of a kernel in shared memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Variable {
+    /// What the kernel calls it.
+    pub name: String,
+    /// Where it begins, from the start of dynamic shared memory: negative, as it lies before that.
+    pub offset: i32,
+    /// So many bytes it takes.
+    pub bytes: u32,
 }
 
 /// A text that a thread printed.

@@ -4,7 +4,7 @@
 //! microsecond in it is one simulated cycle.
 
 use crate::launch::{Launch, RegionSpace};
-use crate::report::{Actor, Barrier, CopyKind, Event, EventKind, OperandRead};
+use crate::report::{Actor, Barrier, CopyKind, Event, EventKind, OperandRead, Variable};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,8 +55,9 @@ impl Timeline<'_> {
     }
 }
 
-/// The timeline of a [trace](crate::Report::trace).
-pub fn timeline<'a>(events: &'a [Event], launch: &Launch) -> Timeline<'a> {
+/// The timeline of a [trace](crate::Report::trace), by a launch of a kernel with [these variables](crate::Report::variables).
+pub fn timeline<'a>(events: &'a [Event], launch: &Launch, variables: &[Variable]) -> Timeline<'a> {
+    let names = Names { launch, variables };
     let mut trace_events = Vec::new();
     let mut tracks = BTreeSet::new();
     let mut busy: BTreeMap<(u32, u32), Vec<u64>> = BTreeMap::new();
@@ -75,7 +76,7 @@ pub fn timeline<'a>(events: &'a [Event], launch: &Launch) -> Timeline<'a> {
             }
         };
         tracks.insert((event.cta, tid));
-        let (name, cat, mut args) = describe(event, launch);
+        let (name, cat, mut args) = describe(event, &names);
         let place = &event.place;
         args.insert("ptx", format!("{}: {}", place.line, place.text).into());
         if let Some(source) = &place.source {
@@ -130,14 +131,14 @@ pub fn timeline<'a>(events: &'a [Event], launch: &Launch) -> Timeline<'a> {
 type Args<'a> = BTreeMap<&'static str, Cow<'a, str>>;
 
 /// Name, category and details of an event.
-fn describe<'a>(event: &Event, launch: &Launch) -> (Cow<'a, str>, &'static str, Args<'a>) {
-    let barrier = |b: &Barrier| region(launch, RegionSpace::DynamicShared, b.offset);
+fn describe<'a>(event: &Event, names: &Names) -> (Cow<'a, str>, &'static str, Args<'a>) {
+    let barrier = |b: &Barrier| names.shared(b.offset);
     let barriers = |list: &[Barrier]| {
         let names: Vec<String> = list.iter().map(|b| format!("{} of CTA {}", barrier(b), b.cta)).collect();
         names.join(", ")
     };
-    let shared = |offset| region(launch, RegionSpace::DynamicShared, offset);
-    let buffer = |n: usize| launch.buffers.get(n).map_or(String::new(), |b| b.name.clone());
+    let shared = |offset| names.shared(offset);
+    let buffer = |n: usize| names.launch.buffers.get(n).map_or(String::new(), |b| b.name.clone());
     let mut args = Args::new();
     let mut arg = |name, value: String| drop(args.insert(name, value.into()));
     let (name, cat) = match &event.kind {
@@ -205,18 +206,18 @@ fn describe<'a>(event: &Event, launch: &Launch) -> (Cow<'a, str>, &'static str, 
             (format!("tcgen05.cp: {bytes} bytes to columns {column} to {}", column + columns - 1), "copy")
         }
         EventKind::Mma(mma) => {
-            arg("accumulator", region(launch, RegionSpace::Tensor, mma.column as i32));
+            arg("accumulator", names.column(mma.column));
             arg("columns", format!("{} from {}", mma.accumulator_columns(), mma.column));
             arg("CTAs", format!("{:?}", mma.ctas));
             arg("accumulates", mma.accumulate.to_string());
-            arg("A", operand(launch, Some(&mma.a)));
-            arg("B", operand(launch, Some(&mma.b)));
+            arg("A", names.operand(Some(&mma.a)));
+            arg("B", names.operand(Some(&mma.b)));
             (shape("MMA", mma.shape), "mma")
         }
         EventKind::Wgmma(mma) => {
             arg("accumulates", mma.accumulate.to_string());
-            arg("A", operand(launch, mma.a.as_ref()));
-            arg("B", operand(launch, mma.b.as_ref()));
+            arg("A", names.operand(mma.a.as_ref()));
+            arg("B", names.operand(mma.b.as_ref()));
             (shape("wgmma", mma.shape), "mma")
         }
         EventKind::WgmmaCommit { covers } => {
@@ -248,23 +249,43 @@ fn shape(what: &str, [m, n, k]: [u32; 3]) -> String {
     format!("{what} {m}x{n}x{k}")
 }
 
-fn operand(launch: &Launch, read: Option<&OperandRead>) -> String {
-    match read {
-        Some(read) if read.end > read.offset => region(launch, RegionSpace::DynamicShared, read.offset),
-        Some(_) => "in tensor memory".into(),
-        None => "in registers".into(),
-    }
+/// What a timeline calls places: by the launch's regions, and the kernel's variables.
+struct Names<'l> {
+    launch: &'l Launch,
+    variables: &'l [Variable],
 }
 
-/// The name of the region at this byte or column, with its stage, or the offset.
-fn region(launch: &Launch, space: RegionSpace, offset: i32) -> String {
-    let at = |r: &&crate::launch::Region| {
-        r.space == space && u32::try_from(offset).is_ok_and(|o| o.checked_sub(r.offset).is_some_and(|d| d < r.bytes))
-    };
-    match launch.regions.iter().find(at) {
-        Some(r) => r.stage.map_or(r.name.clone(), |stage| format!("{}[{stage}]", r.name)),
-        None if space == RegionSpace::Tensor => format!("column {offset}"),
-        None => format!("shared {offset}"),
+impl Names<'_> {
+    fn operand(&self, read: Option<&OperandRead>) -> String {
+        match read {
+            Some(read) if read.end > read.offset => self.shared(read.offset),
+            Some(_) => "in tensor memory".into(),
+            None => "in registers".into(),
+        }
+    }
+
+    /// A byte of shared memory, from the start of what is dynamic.
+    fn shared(&self, offset: i32) -> String {
+        let of_launch = u32::try_from(offset).ok().and_then(|byte| self.region(RegionSpace::DynamicShared, byte));
+        let inside = |v: &Variable| offset.checked_sub(v.offset).filter(|&at| at >= 0 && (at as u32) < v.bytes);
+        let own = || self.variables.iter().find_map(|v| Some((v, inside(v)?)));
+        of_launch.unwrap_or_else(|| match own() {
+            Some((v, 0)) => v.name.clone(),
+            Some((v, at)) => format!("{} at byte {at}", v.name),
+            None => format!("shared {offset}"),
+        })
+    }
+
+    fn column(&self, column: u32) -> String {
+        self.region(RegionSpace::Tensor, column).unwrap_or_else(|| format!("column {column}"))
+    }
+
+    /// The name of the region at this byte or column, with its stage.
+    fn region(&self, space: RegionSpace, place: u32) -> Option<String> {
+        let at =
+            |r: &&crate::launch::Region| r.space == space && place.checked_sub(r.offset).is_some_and(|d| d < r.bytes);
+        let region = self.launch.regions.iter().find(at)?;
+        Some(region.stage.map_or(region.name.clone(), |stage| format!("{}[{stage}]", region.name)))
     }
 }
 
@@ -309,7 +330,7 @@ mod tests {
             ..Launch::default()
         };
         let events = [mma(1, 10, 50), mma(2, 30, 70), mma(3, 50, 60)];
-        let json = serde_json::to_value(timeline(&events, &launch)).expect("JSON");
+        let json = serde_json::to_value(timeline(&events, &launch, &[])).expect("JSON");
         let entries = json["traceEvents"].as_array().expect("a list");
         let slices: Vec<_> = entries.iter().filter(|e| e["cat"] == "mma").collect();
         let tracks: Vec<_> = slices.iter().map(|e| e["tid"].as_u64().expect("a number") - 1000).collect();
@@ -324,5 +345,23 @@ mod tests {
         }
         let names: Vec<_> = entries.iter().filter(|e| e["ph"] == "M").map(|e| e["args"]["name"].clone()).collect();
         assert_eq!(names, ["CTA (0, 0, 0)", "warp 3", "tensor core", "tensor core"]);
+    }
+
+    /// Shared memory goes by the launch's regions, the kernel's variables lie before it, and what is neither has its byte.
+    #[test]
+    fn variables_have_their_names() {
+        let region = Region {
+            name: "ring".into(),
+            space: RegionSpace::DynamicShared,
+            offset: 16,
+            bytes: 8,
+            kind: RegionKind::Barrier,
+            stage: Some(2),
+        };
+        let launch = Launch { regions: vec![region], ..Launch::default() };
+        let variables = [Variable { name: "full".into(), offset: -48, bytes: 16 }];
+        let names = Names { launch: &launch, variables: &variables };
+        let told = [-49, -48, -40, -32, 0, 16, 23].map(|offset| names.shared(offset));
+        assert_eq!(told, ["shared -49", "full", "full at byte 8", "shared -32", "shared 0", "ring[2]", "ring[2]"]);
     }
 }

@@ -139,6 +139,40 @@ fn nobody_else_comes_to_a_cta_barrier() {
     assert_eq!(others, [false, true], "the wait of warp 2 is not the cause: {found:#?}");
 }
 
+/// Three warps of which each waits at a barrier for the next, and comes to that of the one before only behind it: drawn, with the statement by which
+/// the next one would come. The same with an mbarrier in the round; and not drawn where the last one waits for something else.
+#[test]
+fn who_waits_for_each_other_at_cta_barriers_is_drawn() {
+    let roles = "shr.u32 %r1, %r0, 5;\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra A;\nsetp.eq.u32 %p1, %r1, 1;\n@%p1 bra B;\n";
+    let first = "bra END;\nA:\nbar.sync 1, 64;\nbar.arrive 2, 64;\nbra END;\nB:\n";
+    let found = of_three_warps(&format!(
+        "{roles}bar.sync 3, 64;\nbar.arrive 1, 64;\n{first}bar.sync 2, 64;\nbar.arrive 3, 64;\nEND:"
+    ));
+    assert_eq!(
+        found.title,
+        "CTA barrier 1 waits for 64 threads and gets 32: these warps wait for each other: warp 0 → CTA barrier 1 → warp 2 → CTA barrier 3 → warp 1 → \
+         CTA barrier 2 → warp 0",
+        "{found:#?}"
+    );
+    let said = |found: &Diagnostic| found.labels[1].text.clone();
+    assert_eq!(said(&found), "warp 2 would come to it here, but waits at CTA barrier 3 before", "{found:#?}");
+    assert_eq!(found.help, "Let warp 2 come to what warp 0 waits for before it waits at CTA barrier 3 itself.");
+
+    let wait = "W:\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [other], 0;\n@!%p2 bra W;\n";
+    let by_mbarrier = of_three_warps(&format!(
+        "{roles}bra END;\nA:\nbar.sync 1, 64;\n@!%p0 mbarrier.arrive.shared::cta.b64 _, [other];\nbra END;\nB:\n{wait}bar.sync 1, 64;\nEND:"
+    ));
+    assert!(
+        by_mbarrier
+            .title
+            .ends_with("two warps wait for each other: warp 0 → CTA barrier 1 → warp 1 → `other` → warp 0"),
+        "{by_mbarrier:#?}"
+    );
+
+    let open = of_three_warps(&format!("{roles}bar.sync 3, 64;\nbar.arrive 1, 64;\n{first}END:"));
+    assert_eq!(open.title, "CTA barrier 3 waits for 64 threads and gets 32", "{open:#?}");
+}
+
 /// One statement goes through the two mbarriers of a ring, and on to the one behind them.
 #[test]
 fn an_index_runs_past_its_ring() {

@@ -169,6 +169,67 @@ fn shared_addresses_of_other_ctas_are_out_of_bounds() {
     clean("mov.u32 %r1, tile; add.u32 %r1, %r1, 64; st.shared.b32 [%r1+-64], %r0; st.global.b32 [%rd0], 1;", 1, |_| 1);
 }
 
+/// The cluster has one CTA, so that rank 2 is none: the address does not lie behind anything, and more shared memory would not help.
+#[test]
+fn an_address_in_a_cta_that_the_cluster_has_not() {
+    for body in [
+        "mov.u32 %r1, bar_a; mapa.shared::cluster.u32 %r1, %r1, 2; mbarrier.arrive.shared::cluster.b64 _, [%r1];",
+        "mov.u32 %r1, bar_a; mapa.shared::cluster.u32 %r1, %r1, 2; st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r1], %r0, [%r1];",
+    ] {
+        let report = run(body, 1, None);
+        let title = &report.findings[0].title;
+        assert!(title.ends_with("lies in CTA 2 of the cluster, which has 1 CTA"), "{title}");
+    }
+}
+
+/// CTA 1 arrives at the address that mapa gives for CTA 0, or waits there, in a form that reaches its own shared memory only. CTA 0 has rank 0,
+/// so that the number is an offset, too: without mapa it is taken for one in the own window.
+#[test]
+fn a_mapped_address_in_a_form_of_the_own_cta() {
+    let run = |with: &str| {
+        let body = format!(
+            "mbarrier.init.shared::cta.b64 [bar_a], 1; fence.mbarrier_init.release.cluster;
+             barrier.cluster.arrive; barrier.cluster.wait;
+             mov.u32 %r1, %cluster_ctarank; setp.eq.u32 %p0, %r1, 0; mov.u32 %r2, bar_a;
+             @%p0 bra LAST; {with}
+             LAST: barrier.cluster.arrive; barrier.cluster.wait;"
+        );
+        let mut launch = common::launch("k", 1, vec![zeroes("out", 4096)]);
+        (launch.grid, launch.cluster) = ([2, 1, 1], [2, 1, 1]);
+        common::run(&load(&kernel(&body)), &launch, None, 1_000_000)
+    };
+    let mapped = "mapa.shared::cluster.u32 %r2, %r2, 0;";
+    let wait = "mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r2], 1;";
+    for (with, help) in [
+        ("mbarrier.arrive.shared::cta.b64 _, [%r2];", "Use the `.shared::cluster` form (with `_` for the state)."),
+        (wait, "Let a thread of CTA 0 wait for it: a wait has no form that reaches other CTAs."),
+    ] {
+        let found = &run(&format!("{mapped} {with}")).findings[0];
+        assert_eq!((found.code, found.help.as_str()), ("mbarrier-address", help), "{found:#?}");
+        assert!(run(with).findings.is_empty(), "its own");
+        assert!(run(&format!("and.b32 %r2, %r2, 0xffffff; {with}")).findings.is_empty(), "an offset");
+    }
+    assert!(run(&format!("{mapped} mbarrier.arrive.shared::cluster.b64 _, [%r2];")).findings.is_empty());
+}
+
+/// What a thread takes of a piece may be less than the piece, and the rest is zeros; more is undefined, by each lane's own number.
+#[test]
+fn an_asynchronous_copy_takes_no_more_than_it_copies() {
+    let copy = |size: &str| {
+        format!(
+            "st.global.b32 [%rd0], 7; {size}
+             mov.u32 %r1, tile; shl.b32 %r2, %r0, 2; add.u32 %r1, %r1, %r2;
+             cp.async.ca.shared.global [%r1], [%rd0], 4, %r3; cp.async.wait_all;
+             ld.shared.b32 %r4, [%r1]; st.global.b32 [%rd0], %r4;"
+        )
+    };
+    clean(&copy("shl.b32 %r3, %r0, 2;"), 2, |n| 7 * n as u32);
+    let report = run(&copy("shl.b32 %r3, %r0, 3;"), 2, None);
+    assert_eq!(common::codes(&report), ["bulk-size"]);
+    let title = &report.findings[0].title;
+    assert_eq!(title, "thread (1, 0, 0) of CTA (0, 0, 0) would take 8 bytes of the 4 that its cp.async copies");
+}
+
 #[test]
 fn operands_that_no_barrier_takes() {
     let init = "setp.eq.u32 %p3, %r0, 0; @%p3 mbarrier.init.shared::cta.b64 [bar_a], 1;";

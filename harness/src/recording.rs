@@ -75,7 +75,7 @@ pub fn record(title: &str, report: &Report, launch: &Launch, ctas: u32, most: us
     let shown = shown(&report.trace, ctas, of_cluster, most);
     // What other CTAs did is not turned into JSON: of a large launch it is nearly all.
     let kept: Vec<emulator::Event> = report.trace.iter().filter(|event| event.cta < shown).cloned().collect();
-    let timeline = serde_json::to_value(emulator::timeline(&kept, launch)).unwrap_or_default();
+    let timeline = serde_json::to_value(emulator::timeline(&kept, launch, &report.variables)).unwrap_or_default();
     let entries = timeline["traceEvents"].as_array().map(Vec::as_slice).unwrap_or_default();
     let number = |entry: &Value, key: &str| entry[key].as_u64();
     let track = |entry: &Value| Some((number(entry, "pid")?, number(entry, "tid")?));

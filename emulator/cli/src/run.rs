@@ -99,7 +99,7 @@ pub fn run(job: &Job) -> Result<bool, BadInput> {
             outputs = write(&launch, &job.launch, &text, &report.buffers)?;
         }
         if let Some(path) = &job.trace {
-            write_timeline(path, &emulator::timeline(&report.trace, &launch))?;
+            write_timeline(path, &emulator::timeline(&report.trace, &launch, &report.variables))?;
         }
         runs.push(Run::new(seed, report));
     }

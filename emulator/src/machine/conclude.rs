@@ -8,7 +8,8 @@ use super::schedule::Progress;
 use super::spare::Spare;
 use super::statements::Statements;
 use crate::diagnostic::Label;
-use crate::report::{Deadlock, Event, Report};
+use crate::program::SharedVariable;
+use crate::report::{Deadlock, Event, Report, Variable};
 use crate::{Mode, Values};
 use std::sync::Arc;
 
@@ -146,6 +147,13 @@ impl<'a> Chip<'a> {
             label.text += "; here each request is refused, since all clusters run at once. With `resident_clusters` 1 in the launch's `attributes`, one runs at \
                            a time, and takes the others over";
         }
+        let kernel = &self.s.kernel;
+        let variable = |v: &SharedVariable| Variable {
+            name: v.name.clone(),
+            offset: v.offset.wrapping_sub(kernel.dynamic_start) as i32,
+            bytes: v.bytes,
+        };
+        let variables = kernel.shared.iter().map(variable).collect();
         Report {
             incomplete,
             completed,
@@ -161,6 +169,7 @@ impl<'a> Chip<'a> {
             buffers: buffers.map(|b| b.memory).collect(),
             ctas: self.ctas.into_iter().flat_map(|c| c.1).collect(),
             trace,
+            variables,
             printed: self.printed.into_iter().flat_map(|t| t.1).collect(),
             printed_beyond: self.printed_beyond,
         }

@@ -232,11 +232,13 @@ impl Cluster<'_> {
             State::ClusterBarrier => {
                 let arrived: u32 = self.warps.iter().map(|w| (w.cluster_arrived & w.live).count_ones()).sum();
                 let live: u32 = self.warps.iter().map(|w| w.live.count_ones()).sum();
-                self.hang(
+                let mut d = self.hang(
                     root.site,
                     format!("the cluster barrier waits for {} and gets {arrived}", counted(live, "thread")),
                     "Let all threads of all CTAs of the cluster arrive.".into(),
-                )
+                );
+                self.add_held(blocked, root, &mut d);
+                d
             }
             State::TensorAlloc { .. } if self.wanted_by_this().is_some() => self.stuck_between_clusters(root),
             State::TensorAlloc { .. } => {

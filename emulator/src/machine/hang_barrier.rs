@@ -57,6 +57,8 @@ impl Cluster<'_> {
             && let Some((site, barred)) = self.come_barred(blocked, c, id)
         {
             self.add_barred(&mut d, site, "others would come to it here, but this was never executed", &barred);
+        } else {
+            self.add_held(blocked, root, &mut d);
         }
         d
     }

@@ -3,11 +3,12 @@
 use super::cluster::{Cluster, Stop};
 use super::elsewhere::{Elsewhere, SPACE_RULE};
 use super::mbarrier::Mbarrier;
+use super::names::counted;
 use super::registers::lanes;
 use super::state::{At, Slot};
 use crate::diagnostic::Diagnostic;
 use crate::program::RESERVED_SHARED;
-use crate::program::op::{Address, Reg};
+use crate::program::op::{Address, Op, Reg};
 
 /// Mostly one.
 #[derive(Debug, Default)]
@@ -53,7 +54,7 @@ impl IntoIterator for Slots {
 impl Cluster<'_> {
     /// The places that lanes give as mbarrier address, with the lanes that give each. `remote`: in any CTA of the cluster.
     pub fn barrier_addresses(&mut self, at: At, address: &Address, remote: bool) -> Result<Slots, Stop> {
-        let At { w, mask, site, .. } = at;
+        let At { w, f, mask, site } = at;
         let own = self.warps[w].cta;
         let mut list = Slots::default();
         let registers = &self.warps[w].registers;
@@ -81,14 +82,30 @@ impl Cluster<'_> {
             // A variable's name is an offset in the CTA's own window.
             let cta = if remote && address.base != Reg::Sink { rank } else { own };
             let end = self.ctas.get(cta).map_or(0, |c| c.shared.bytes.len() as u64);
-            let foreign = !remote && rank != 0 && rank != own;
+            // An address without a rank may be an offset in the own window, unless mapa gave it.
+            let pc = self.warps[w].fragments[f].pc as usize;
+            let mapped = || address.base != Reg::Sink && self.is_mapped(pc, address.base);
+            let foreign = !remote && rank != own && (rank != 0 || mapped());
             if foreign || !offset.is_multiple_of(8) || offset < RESERVED_SHARED || u64::from(offset) + 8 > end {
                 let (what, help) = if foreign {
                     (
                         format!(
                             "the mbarrier address {raw:#x} of lane {lane} lies in CTA {rank}, this form reaches the own CTA only"
                         ),
-                        "Use the `.shared::cluster` form (with `_` for the state).".to_string(),
+                        match self.kernel.code.get(pc).map(|inst| &inst.op) {
+                            Some(Op::BarrierWait { .. }) => format!(
+                                "Let a thread of CTA {rank} wait for it: a wait has no form that reaches other CTAs."
+                            ),
+                            _ => "Use the `.shared::cluster` form (with `_` for the state).".into(),
+                        },
+                    )
+                } else if cta >= self.ctas.len() {
+                    (
+                        format!(
+                            "the mbarrier address {raw:#x} of lane {lane} lies in CTA {cta} of the cluster, which has {}",
+                            counted(self.ctas.len() as u64, "CTA")
+                        ),
+                        "Give mapa a rank below the number of CTAs of the cluster.".into(),
                     )
                 } else if u64::from(offset) + 8 > end {
                     (

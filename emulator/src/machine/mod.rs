@@ -88,6 +88,7 @@ mod hang_flag;
 mod hang_groups;
 mod hang_mbarrier;
 mod hang_never;
+mod hang_ring;
 mod hang_role;
 mod hang_root;
 mod hang_rounds;

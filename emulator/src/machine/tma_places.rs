@@ -313,6 +313,8 @@ impl Cluster<'_> {
             .filter(|_| !foreign && offset.is_multiple_of(align));
         let what = if foreign {
             format!("it lies in CTA {rank} of the cluster, this form reaches the own CTA only")
+        } else if cta >= self.ctas.len() {
+            format!("it lies in CTA {cta} of the cluster, which has {}", counted(self.ctas.len() as u64, "CTA"))
         } else if !offset.is_multiple_of(align) {
             format!("it is no multiple of {align}")
         } else if offset < RESERVED_SHARED || u64::from(offset) + u64::from(bytes) > end {

@@ -177,7 +177,7 @@ pub fn load(text: &str) -> Result<Program, Vec<Diagnostic>> {
                 title: e.message,
                 labels: vec![Label::new(place(text, e.span, None, &[]), "here")],
                 rule: "PTX text must follow the grammar of the PTX ISA (chapter 4).".into(),
-                help: e.help,
+                help: sentence(&e.help),
                 count: 1,
                 confirmed: None,
             })
@@ -189,6 +189,15 @@ pub fn load(text: &str) -> Result<Program, Vec<Diagnostic>> {
 /// What a statement does: the first word behind its guard; none of an empty text.
 pub(crate) fn opcode(statement: &str) -> &str {
     statement.split_whitespace().find(|word| !word.starts_with('@')).unwrap_or_default().trim_end_matches(';')
+}
+
+/// A way out as a sentence: with a capital letter, unless it begins with a word of PTX, and a full stop.
+fn sentence(help: &str) -> String {
+    let first = help.split(' ').next().unwrap_or_default();
+    let (begins, rest) = help.split_at(help.chars().next().map_or(0, char::len_utf8));
+    let begins = if first.bytes().all(|b| b.is_ascii_alphabetic()) { begins.to_uppercase() } else { begins.into() };
+    let ends = if help.ends_with(['.', '?', ';']) { "" } else { "." };
+    format!("{begins}{rest}{ends}")
 }
 
 /// The place of a span, with the first line of its text.
@@ -206,4 +215,24 @@ pub(crate) fn place(text: &str, span: Span, source: Option<ast::SourceLine>, fil
         line.push('…');
     }
     Place { line: span.line, column: span.column, text: line, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ways out are sentences, but a line of PTX stays one.
+    #[test]
+    fn ways_out_are_sentences() {
+        for (help, says) in [
+            ("a label ends with `:`", "A label ends with `:`."),
+            ("Is it `nan`?", "Is it `nan`?"),
+            ("`.reg .b32 name`, for one", "`.reg .b32 name`, for one."),
+            ("bar.warp.sync 0xffffffff;", "bar.warp.sync 0xffffffff;"),
+        ] {
+            assert_eq!(sentence(help), says);
+        }
+        let errors = load(".version 8.8\n.target sm_100a\n.address_size 32\n").expect_err("32 bits");
+        assert_eq!(errors[0].help, "Addresses have 64 bits: `.address_size 64`.");
+    }
 }

@@ -34,7 +34,7 @@ pub(super) fn write_perfetto(path: &Path, report: &Report, launch: &Launch) -> R
             path.display()
         ));
     }
-    fs::write(path, emulator::timeline(&report.trace, launch).to_json())
+    fs::write(path, emulator::timeline(&report.trace, launch, &report.variables).to_json())
         .map_err(|error| format!("{} cannot be written: {error}", path.display()))?;
     let mut text = format!(
         "{} events in {} simulated cycles, to {}\nopen it in ui.perfetto.dev; one microsecond there is one cycle\n",
