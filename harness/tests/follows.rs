@@ -77,7 +77,7 @@ fn what_to_try_is_about_the_cause() {
 
 #[test]
 fn coordinates_are_called_exchanged_where_they_are() {
-    let (exchanged, rank) = ("Coordinates are (column, row)", "the rank which of them this CTA loads");
+    let (exchanged, rank) = ("Coordinates are (column, row)", "depend on the CTA's rank in the pair");
     let [turned, without] = ["box_of_a_turned_4", "b_without_rank_9"].map(judged);
     let [turned, without] = [&turned, &without].map(|verdict| failure(verdict, Part::Correct));
     assert!(turned.contains(exchanged) && !turned.contains(rank), "{turned}");

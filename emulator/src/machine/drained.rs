@@ -228,6 +228,10 @@ impl Drain {
             ),
         };
         let meant = again.is_none_or(|again| again.times < MORE_THAN_PASSES);
+        if !meant {
+            // The load is the place to mend.
+            labels.reverse();
+        }
         Some(Diagnostic {
             code: "product-never-read",
             severity: if meant { Severity::Note } else { Severity::Finding },

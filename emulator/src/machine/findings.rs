@@ -259,17 +259,20 @@ impl Findings {
     fn join_halves(&mut self) {
         let is_of = |halves: &Diagnostic, d: &Diagnostic| {
             d.code == "input-not-loaded"
-                && d.labels
-                    .iter()
-                    .any(|label| halves.labels[1..].iter().any(|l| l.place.shown() == label.place.shown()))
+                && d.labels.iter().any(|label| halves.labels.iter().any(|l| l.place.shown() == label.place.shown()))
         };
         for n in 0..self.list.len() {
             let same = self.list[n].labels.first().is_some_and(|label| label.meaning == Meaning::SameHalves);
             let missing = (0..self.list.len()).find(|&at| same && is_of(&self.list[n], &self.list[at]));
             if let Some(missing) = missing {
                 let Diagnostic { title, labels, .. } = self.list[missing].clone();
-                self.list[n].severity = Severity::Finding;
-                self.list[n].labels.extend(labels.into_iter().next().map(|label| Label { text: title, ..label }));
+                let halves = &mut self.list[n];
+                halves.severity = Severity::Finding;
+                halves.labels.extend(labels.into_iter().next().map(|label| Label { text: title, ..label }));
+                // Where they are brought is the place to mend.
+                halves.labels[0].meaning = Meaning::Plain;
+                halves.labels.swap(0, 1);
+                halves.labels[0].meaning = Meaning::SameHalves;
             }
         }
         let told = |d: &Diagnostic| {

@@ -236,11 +236,11 @@ pub fn cases() -> Vec<Case> {
         ),
         case(
             "19c",
-            "the same in CTA 0: for the own CTA, an address without a rank is good, and so is one that names CTA 0",
+            "the same in CTA 0: an address without a rank is the own CTA's, unless mapa gave it",
             ("tvm#20074", "HANG"),
             Small(2, 32, HANDED_OVER),
             &[("@arrive_remote", "    mbarrier.arrive.shared::cta.b64 _, [%r5];")],
-            Finds(&[("hang", "@wait")]),
+            Finds(&[("mbarrier-address", "mbarrier.arrive.shared::cta.b64 _, [%r5]")]),
         ),
         case(
             "20",
