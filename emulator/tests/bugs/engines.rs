@@ -130,7 +130,7 @@ pub fn cases() -> Vec<Case> {
             "both CTAs of a pair load the same half of B",
             Pair,
             &[("    shl.b32 %r8, %r2, 7;", "    mov.u32 %r8, 0;")],
-            Finds(&[("operand-overlap", "cp.async.bulk.tensor.2d")]),
+            Finds(&[("operand-overlap", "[%rd1, {%r19, %r8}], [%r15]")]),
         ),
     ]);
     cases
