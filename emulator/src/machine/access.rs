@@ -2,11 +2,11 @@
 
 use super::cluster::{Cluster, Stop};
 use super::copied::CHUNK;
-use super::memory::{Runs, number};
-use super::outbox::{Item, Write};
+use super::memory::{Global, Runs, number};
+use super::outbox::{Item, Outbox, Write};
 use super::registers::lanes;
 use super::resolve::{Access, Target};
-use super::state::{At, Beside, Lacks, Origin, Race, RaceMemory, Slot};
+use super::state::{At, Beside, Cta, Lacks, Origin, Race, RaceMemory, Slot};
 use crate::diagnostic::{Diagnostic, Meaning, Severity};
 use crate::order::Stamp;
 use crate::program::atomic::{LoadOp, StoreOp};
@@ -22,6 +22,34 @@ fn extended(value: u128, signed: bool, bytes: usize) -> u128 {
     }
     let shift = 64 - 8 * bytes as u32;
     ((((value as u64) << shift) as i64) >> shift) as u64 as u128
+}
+
+/// Lanes of which each accesses so many bytes, right behind those of the one before.
+fn side_by_side(targets: &[(usize, Target)], total: usize) -> impl Iterator<Item = &[(usize, Target)]> {
+    targets.chunk_by(move |a, b| a.1.after(total) == b.1)
+}
+
+/// Where a cluster sees these bytes of shared or global memory: read at once for lanes side by side, since of what is `on_its_way` to global memory, that
+/// takes a search.
+fn seen<'m>(
+    ctas: &'m [Cta],
+    (outbox, global): (&Outbox, &'m Global),
+    first: Target,
+    bytes: usize,
+    on_its_way: &'m mut Memory,
+) -> Option<(&'m Memory, usize)> {
+    match first {
+        Target::Shared(cta, at) => Some((&ctas[cta].shared, at as usize)),
+        Target::Global { buffer, offset } if !outbox.has_written(buffer) => {
+            Some((&global.buffers[buffer].memory, offset as usize))
+        }
+        Target::Global { buffer, offset } => {
+            on_its_way.forget(bytes);
+            outbox.copy(global, buffer, offset, bytes, on_its_way, 0);
+            Some((on_its_way, 0))
+        }
+        Target::Local(_) | Target::Param(_) => None,
+    }
 }
 
 const UNKNOWN_RULE: &str = "Tensor memory, registers and shared memory hold unknown values until they are written (for memory, PTX ISA 8.2.6).";
@@ -105,8 +133,8 @@ impl<'a> Cluster<'a> {
     pub fn receive(&mut self, w: usize, site: u32, op: &LoadOp, targets: &[(usize, Target)]) -> bool {
         let total = usize::from(op.bytes) * op.d.len();
         let mut undefined = false;
-        for side_by_side in targets.chunk_by(|a, b| a.1.after(total) == b.1) {
-            undefined |= !self.receive_together(w, op, side_by_side) && self.receive_each(w, site, op, side_by_side);
+        for lanes in side_by_side(targets, total) {
+            undefined |= !self.receive_together(w, op, lanes) && self.receive_each(w, site, op, lanes);
         }
         undefined
     }
@@ -117,18 +145,9 @@ impl<'a> Cluster<'a> {
         let total = each * op.d.len();
         let [(_, first), _, ..] = *targets else { return false };
         let bytes = total * targets.len();
-        let mut seen;
-        let (memory, at) = match first {
-            Target::Shared(cta, at) => (&self.ctas[cta].shared, at as usize),
-            Target::Global { buffer, offset } if !self.outbox.has_written(buffer) => {
-                (&self.global.buffers[buffer].memory, offset as usize)
-            }
-            Target::Global { buffer, offset } => {
-                seen = Memory::undefined(bytes);
-                self.outbox.copy(&self.global, buffer, offset, bytes, &mut seen, 0);
-                (&seen, 0)
-            }
-            Target::Local(_) | Target::Param(_) => return false,
+        let mut on_its_way = Memory::undefined(0);
+        let Some((memory, at)) = seen(&self.ctas, (&self.outbox, &self.global), first, bytes, &mut on_its_way) else {
+            return false;
         };
         if !memory.all_defined(at, bytes) || memory.any_blank(at, bytes) {
             return false;
@@ -230,23 +249,14 @@ impl<'a> Cluster<'a> {
                 defined && old == new && !memory.any_blank(at + n * each, each)
             })
         };
-        // What lanes store side by side in global memory is read at once: of what is on its way there, that takes a search.
-        let mut seen = Memory::undefined(0);
-        let behind = |(a, b): (Target, Target)| match (a, b) {
-            (Target::Global { buffer: a, offset: from }, Target::Global { buffer: b, offset: to }) => {
-                a == b && from + total as u64 == to
-            }
-            _ => false,
-        };
-        targets.chunk_by(|a, b| behind((a.1, b.1))).all(|lanes| match lanes[0].1 {
-            Target::Shared(c, at) => lane_stores(lanes[0].0, &self.ctas[c].shared, at as usize),
-            Target::Global { buffer, offset } => {
-                let bytes = total * lanes.len();
-                seen.forget(bytes);
-                self.outbox.copy(&self.global, buffer, offset, bytes, &mut seen, 0);
-                lanes.iter().enumerate().all(|(n, &(lane, _))| lane_stores(lane, &seen, n * total))
-            }
-            Target::Local(_) | Target::Param(_) => false,
+        let mut on_its_way = Memory::undefined(0);
+        side_by_side(targets, total).all(|lanes| {
+            let bytes = total * lanes.len();
+            seen(&self.ctas, (&self.outbox, &self.global), lanes[0].1, bytes, &mut on_its_way).is_some_and(
+                |(memory, at)| {
+                    lanes.iter().enumerate().all(|(n, &(lane, _))| lane_stores(lane, memory, at + n * total))
+                },
+            )
         })
     }
 

@@ -45,8 +45,7 @@ fn masked(text: &str, exact: [bool; 2]) -> String {
 
 /// A text without names and numbers.
 fn nameless(text: &str) -> String {
-    let outside = text.split('`').step_by(2).collect::<Vec<_>>().join("`");
-    outside.chars().map(|c| if c.is_ascii_digit() { '#' } else { c }).collect::<String>().replace("##", "#")
+    text.split('`').step_by(2).flat_map(str::chars).filter(|c| !c.is_ascii_digit()).collect()
 }
 
 fn opcode(label: &Label) -> &str {
@@ -191,7 +190,7 @@ mod tests {
         };
         let mut list = vec![
             of("`full[0]` is initialised by 32 lanes", 1),
-            of("`empty[12]` is initialised by 32 lanes", 2),
+            of("`empty[12]` is initialised by 128 lanes", 2),
             of("`full[0]` is initialised again while it is in use", 3),
         ];
         join(&mut list);

@@ -5,6 +5,7 @@ use super::issued::Recent;
 use super::names::counted;
 use super::tensor::{COLUMNS, Halves};
 use crate::diagnostic::{Diagnostic, Label, Severity};
+use smallvec::SmallVec;
 
 /// Columns of tensor memory, a bit each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -128,17 +129,9 @@ impl Drained {
 
     /// An MMA begins a product.
     fn begin(&mut self, new: Begun, products: Drain) {
-        let mut n = 0;
-        while n < self.sums.len() {
-            let sum = self.sums[n];
-            match sum.lies_in(new.cta, new.halves, new.column, new.columns) {
-                true => {
-                    self.end(sum);
-                    self.sums.remove(n);
-                }
-                false => n += 1,
-            }
-        }
+        let over = |sum: &mut Begun| sum.lies_in(new.cta, new.halves, new.column, new.columns);
+        let ended: SmallVec<[Begun; 2]> = self.sums.extract_if(.., over).collect();
+        ended.into_iter().for_each(|sum| self.end(sum));
         let of = self.add(products);
         self.sums.push(Begun { of, ..new });
     }

@@ -1,11 +1,14 @@
 //! Collects what is wrong: one diagnostic for each root cause, with a count.
 
-use super::follows::{FOLLOWS, Follows, TOO_EARLY, Then, UNDEFINED, has_line, is_at};
-use super::statements::{Does, Statements};
+use super::follows::{FOLLOWS, Follows, TOO_EARLY, Then, UNDEFINED};
+use super::statements::Statements;
 use super::suspected::{self, Suspicion};
-use crate::diagnostic::{Diagnostic, Label, Meaning, Place, Severity, Subject, join_labels};
+use crate::diagnostic::{Diagnostic, Label, Place, Severity, join_labels};
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+#[path = "joined.rs"]
+mod joined;
 
 /// A line: of a source file if it is known, of the PTX text otherwise.
 pub type Line = (Option<String>, u32);
@@ -170,175 +173,6 @@ impl Findings {
         self.list.iter().any(|d| told(d) && d.labels.iter().any(|l| l.place.shown() == place.shown()))
     }
 
-    /// One mbarrier is used that nothing initialises, and another is initialised by two statements: one of them may be meant for the first.
-    fn join_initialisations(&mut self) {
-        let forgotten = self.list.iter().position(|d| d.code == "mbarrier-not-initialised");
-        let by_two = |d: &Diagnostic| d.labels.len() > 1 && d.labels[0].place.shown() != d.labels[1].place.shown();
-        let twice = self.list.iter().position(|d| d.code == "mbarrier-reinitialised" && by_two(d));
-        let (Some(forgotten), Some(twice)) = (forgotten, twice) else { return };
-        let mut labels = std::mem::take(&mut self.list[twice].labels);
-        labels[0].text = format!("{}: this may be meant for the other", self.list[twice].title);
-        self.list[forgotten].labels.extend(labels);
-        self.list.remove(twice);
-    }
-
-    /// A wait passes for some warps on an earlier phase than was meant, and others, too late for that, wait there for ever: one cause. So it is where an
-    /// arrival completes phases that somebody who waits has not seen.
-    fn join_waits(&mut self) {
-        let begin = |d: &Diagnostic| d.labels.first().map(|label| line(&label.place));
-        let hang = self.list.iter().position(|d| d.code == "hang");
-        let Some(hang) = hang else { return };
-        // The mbarrier that a split arrival comes to is the one that is waited for.
-        let is_waited_for = |d: &Diagnostic| {
-            let made = |label: &Label| label.meaning == Meaning::CountsTooFew && has_line(&self.list[hang], label);
-            d.subjects().any(|one| self.list[hang].subjects().any(|other| one == other)) || d.labels.iter().any(made)
-        };
-        let early = |d: &Diagnostic| match d.code {
-            "wrong-phase" => begin(d) == begin(&self.list[hang]),
-            "mbarrier-split" => {
-                // Where the arrival is meant for what is waited for, that is said by the hang.
-                let mut plain = self.list[hang].labels.iter().filter(|label| label.meaning == Meaning::Plain);
-                let astray = |label: &Label| matches!(label.meaning, Meaning::Astray | Meaning::PerhapsAstray);
-                let counts = d.labels.iter().any(|label| label.meaning == Meaning::CountsTooFew);
-                let mut named = || begin(d).is_some_and(|arrival| plain.any(|label| line(&label.place) == arrival));
-                match counts {
-                    true => is_waited_for(d) && (!self.list[hang].labels.iter().any(astray) || named()),
-                    false => named(),
-                }
-            }
-            _ => false,
-        };
-        let Some(early) = self.list.iter().position(early) else { return };
-        self.list[early].severity = Severity::Error;
-        let text = match self.list[early].code {
-            "wrong-phase" => "; who comes too late for that waits here for ever",
-            _ => "; who has not seen one of these phases waits for ever",
-        };
-        if let Some(label) = self.list[early].labels.first_mut() {
-            label.text += text;
-        }
-        self.list.remove(hang);
-    }
-
-    /// Accesses race for one reason, which their labels name: it is told once.
-    fn join_one_cause(&mut self) {
-        let causes = |d: &Diagnostic| -> Vec<Line> {
-            let is_cause = |label: &&Label| matches!(label.meaning, Meaning::OrdersNothing | Meaning::Mixes);
-            d.labels.iter().filter(is_cause).map(|label| line(&label.place)).collect()
-        };
-        self.join_each(|known, new| {
-            let of_new = causes(new);
-            (known.code, known.severity, &known.help) == (new.code, new.severity, &new.help)
-                && !of_new.is_empty()
-                && of_new == causes(known)
-        });
-    }
-
-    /// Warps of two groups have let each other go on at a CTA barrier, and in the end some of them wait at one for ever.
-    fn join_mixed(&mut self, statements: &Statements) {
-        let hang = self.list.iter().position(|d| {
-            let first = d.labels.first().filter(|label| statements.are(&label.place, Does::Meets));
-            d.code == "hang" && first.is_some_and(|label| label.meaning != Meaning::Mixes)
-        });
-        let Some(hang) = hang else { return };
-        // At another barrier, or in another CTA, those who hang do so for another reason.
-        let waits = &self.list[hang];
-        let barrier = waits.subjects().find(|subject| matches!(subject, Subject::CtaBarrier { .. }));
-        let at_it =
-            |label: &Label| barrier.is_some_and(|barrier| label.about.contains(&barrier)) || has_line(waits, label);
-        let mixed = |d: &Diagnostic| d.labels.iter().any(|label| label.meaning == Meaning::Mixes && at_it(label));
-        let Some(race) = self.list.iter().position(mixed) else { return };
-        self.list[race].severity = Severity::Error;
-        if let Some(label) = self.list[race].labels.iter_mut().find(|label| label.meaning == Meaning::Mixes) {
-            label.text += "; in the end some wait at a CTA barrier for ever";
-        }
-        self.list.remove(hang);
-    }
-
-    /// Both CTAs of a pair bring the same half of an operand, and nobody the other half: neither is meant.
-    fn join_halves(&mut self) {
-        let is_of = |halves: &Diagnostic, d: &Diagnostic| {
-            d.code == "input-not-loaded"
-                && d.labels.iter().any(|label| halves.labels.iter().any(|l| l.place.shown() == label.place.shown()))
-        };
-        for n in 0..self.list.len() {
-            let same = self.list[n].labels.first().is_some_and(|label| label.meaning == Meaning::SameHalves);
-            let missing = (0..self.list.len()).find(|&at| same && is_of(&self.list[n], &self.list[at]));
-            if let Some(missing) = missing {
-                let Diagnostic { title, labels, .. } = self.list[missing].clone();
-                let halves = &mut self.list[n];
-                halves.severity = Severity::Finding;
-                halves.labels.extend(labels.into_iter().next().map(|label| Label { text: title, ..label }));
-                // Where they are brought is the place to mend.
-                halves.labels[0].meaning = Meaning::Plain;
-                halves.labels.swap(0, 1);
-                halves.labels[0].meaning = Meaning::SameHalves;
-            }
-        }
-        let told = |d: &Diagnostic| {
-            d.severity > Severity::Note && d.labels.first().is_some_and(|label| label.meaning == Meaning::SameHalves)
-        };
-        let halves: Vec<Diagnostic> = self.list.iter().filter(|d| told(d)).cloned().collect();
-        self.list.retain(|d| !halves.iter().any(|halves| is_of(halves, d)));
-    }
-
-    /// Mbarriers are made for too few arrivals by one number: all that arrives there completes phases too early.
-    fn join_counts(&mut self, statements: &Statements) {
-        let made = |d: &Diagnostic| {
-            let counts = |label: &&Label| label.meaning == Meaning::CountsTooFew;
-            let second = d.labels.get(1).filter(|_| d.code == "mbarrier-split");
-            let init = &d.labels.iter().find(counts).or(second)?.place;
-            // A register may hold another number for another mbarrier.
-            Some(statements.writer_of_count(init).ok_or_else(|| line(init)))
-        };
-        self.join_each(|known, new| {
-            ["mbarrier-split", "phase-overtaken"].contains(&new.code)
-                && (known.code, known.severity) == (new.code, new.severity)
-                && made(new).is_some()
-                && made(known) == made(new)
-        });
-    }
-
-    /// Counts each finding with the first one before it that it belongs to.
-    fn join_each(&mut self, belongs: impl Fn(&Diagnostic, &Diagnostic) -> bool) {
-        let mut n = 0;
-        while n < self.list.len() {
-            match self.list[..n].iter().position(|known| belongs(known, &self.list[n])) {
-                Some(at) => {
-                    let other = self.list.remove(n);
-                    self.list[at].count += other.count;
-                    join_labels(&mut self.list[at].labels, other.labels);
-                }
-                None => n += 1,
-            }
-        }
-    }
-
-    /// Bytes that a phase has not waited for count in the next ones: that such a phase never completes, or gets too many bytes, is no mistake of its own.
-    fn join_late_bytes(&mut self) {
-        let belongs = |early: &Diagnostic, end: &Diagnostic| match end.code {
-            "hang" if end.labels.iter().any(|label| label.meaning == Meaning::LeavesOut) => false,
-            "hang" => self.hangs_by_late_bytes.iter().any(|place| is_at(early, place)),
-            "mbarrier-bytes" => end.labels.iter().any(|label| has_line(early, label)),
-            _ => false,
-        };
-        let is_early = |d: &Diagnostic| d.code == TOO_EARLY;
-        let pairs = (0..self.list.len()).filter(|&early| is_early(&self.list[early])).find_map(|early| {
-            let end = self.list.iter().position(|end| belongs(&self.list[early], end))?;
-            Some((early, end))
-        });
-        let Some((early, end)) = pairs else { return };
-        let text = match self.list[end].code {
-            "hang" => "; a later phase, to which bytes are left so, never completes",
-            _ => "; so many bytes are left to later phases in the end that the run stops",
-        };
-        self.list[early].severity = Severity::Error;
-        if let Some(label) = self.list[early].labels.first_mut() {
-            label.text += text;
-        }
-        self.list.remove(end);
-    }
-
     /// Whether another finding of these says that a diagnostic follows from it. A note explains no finding.
     fn follows(&self, d: &Diagnostic, row: &Follows, statements: &Statements) -> bool {
         let &Follows(what, from, belongs, _) = row;
@@ -379,13 +213,7 @@ impl Findings {
 
     /// Findings and errors, then notes; without those that follow from others, or with them behind those.
     pub fn finish(mut self, statements: &Statements) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
-        self.join_initialisations();
-        self.join_halves();
-        self.join_one_cause();
-        self.join_counts(statements);
-        self.join_mixed(statements);
-        self.join_waits();
-        self.join_late_bytes();
+        self.join_causes(statements);
         // A wait whose answer nothing reads is a note where nothing depends on it.
         let unread: Vec<Line> = self.told("wait-result-unread");
         let is_told = |d: &Diagnostic| d.labels.first().is_some_and(|label| unread.contains(&line(&label.place)));
@@ -428,6 +256,7 @@ fn one_of_each_first(notes: Vec<Diagnostic>) -> Vec<Diagnostic> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diagnostic::{Meaning, Subject};
 
     fn finding(code: &'static str, line: u32) -> Diagnostic {
         let place = Place { line, column: 1, text: String::new(), source: None };

@@ -169,15 +169,16 @@ impl Cluster<'_> {
         let (m_each, n_each) = (i.m / group.len() as u32, i.n / group.len() as u32);
         let mut unwritten = None;
         let mut reads = SmallVec::<[_; 2]>::new();
-        if let (Source::Shared(a), true) = (a, self.options.judges()) {
-            let laid = |which, d, rows, mn_major| Laid { which, d, rows, mn_major, site };
-            let operands = [laid(Which::A, a, m_each, i.a_mn_major), laid(Which::B, b, n_each, i.b_mn_major)];
+        let laid = |which, d, rows, mn_major| Laid { which, d, rows, mn_major, site };
+        let of_a = if let Source::Shared(a) = a { Some(laid(Which::A, a, m_each, i.a_mn_major)) } else { None };
+        let of_b = laid(Which::B, b, n_each, i.b_mn_major);
+        let judged = of_a.filter(|_| self.options.judges()).map(|of_a| [of_a, of_b]);
+        if let Some(operands) = judged {
             self.suspect(group[0], operands);
         }
-        let a_shared = if let Source::Shared(a) = a { Some((Which::A, a, m_each, i.a_mn_major)) } else { None };
-        for (which, d, rows, mn_major) in a_shared.into_iter().chain([(Which::B, b, n_each, i.b_mn_major)]) {
-            let (footprint, base) = footprint(&d, rows, mn_major);
-            let laid = Laid { which, d, rows, mn_major, site };
+        for laid in of_a.into_iter().chain([of_b]) {
+            let d = laid.d;
+            let (footprint, base) = footprint(&d, laid.rows, laid.mn_major);
             reads.push(self.read_range(site, group[0], &laid, &footprint, base)?);
             for &c in group {
                 if !self.options.judges() {
@@ -195,16 +196,15 @@ impl Cluster<'_> {
         }
         // What tells the accumulator from others.
         let sum = first_lane << 16 | column;
-        if let (Source::Shared(a), true) = (a, self.options.judges()) {
-            let laid = |which, d, rows, mn_major| Laid { which, d, rows, mn_major, site };
+        if let Some(operands) = judged {
             self.check_depths(Multiplied {
                 cta: group[0],
                 accumulator: sum,
                 adds: inputs.accumulate,
-                operands: [laid(Which::A, a, m_each, i.a_mn_major), laid(Which::B, b, n_each, i.b_mn_major)],
+                operands,
                 formats: (i.kind == Kind::F16).then_some([i.a, i.b]),
             });
-            self.note_stage(w, group[0], site, [a.start, b.start]);
+            self.note_stage(w, group[0], site, operands.map(|laid| laid.d.start));
         }
         match (inputs.accumulate, a) {
             (true, Source::Shared(a)) if self.options.judges() => {
@@ -271,7 +271,7 @@ impl Cluster<'_> {
             mn_major,
             ..read.unwrap_or_default()
         };
-        let ra = if a_shared.is_some() { parts.next() } else { None };
+        let ra = if of_a.is_some() { parts.next() } else { None };
         let ra = taken(ra, i.a, i.negate_a, i.a_mn_major);
         let rb = taken(parts.next(), i.b, i.negate_b, i.b_mn_major);
         let (shape, cta_group, accumulate) = ([i.m, i.n, i.kind.depth()], group.len() as u32, inputs.accumulate);

@@ -114,17 +114,17 @@ impl Cluster<'_> {
         let elements = |format: Format| format.elements(op.types.kind);
         let a = inputs.a.map(|bits| self.wgmma_descriptor(bits, elements(op.types.a), "A", site)).transpose()?;
         let b = self.wgmma_descriptor(inputs.b, elements(op.types.b), "B", site)?;
-        let of_a = a.map(|a| (Which::A, a, ROWS, op.a_mn_major));
-        if let (Some(a), true) = (a, self.options.judges()) {
-            let laid = |which, d, rows, mn_major| Laid { which, d, rows, mn_major, site };
-            let operands = [laid(Which::A, a, ROWS, op.a_mn_major), laid(Which::B, b, op.n, op.b_mn_major)];
+        let laid = |which, d, rows, mn_major| Laid { which, d, rows, mn_major, site };
+        let of_a = a.map(|a| laid(Which::A, a, ROWS, op.a_mn_major));
+        let of_b = laid(Which::B, b, op.n, op.b_mn_major);
+        let judged = of_a.filter(|_| self.options.judges()).map(|of_a| [of_a, of_b]);
+        if let Some(operands) = judged {
             self.suspect(cta, operands);
         }
         let mut unwritten = None;
         let mut reads = Vec::with_capacity(2);
-        for (which, d, rows, mn_major) in of_a.into_iter().chain([(Which::B, b, op.n, op.b_mn_major)]) {
-            let (footprint, base) = footprint(&d, rows, mn_major);
-            let laid = Laid { which, d, rows, mn_major, site };
+        for laid in of_a.into_iter().chain([of_b]) {
+            let (footprint, base) = footprint(&laid.d, laid.rows, laid.mn_major);
             reads.push(self.read_range(site, cta, &laid, &footprint, base)?);
             if !self.options.judges() {
                 continue;
@@ -133,17 +133,10 @@ impl Cluster<'_> {
             self.touch_operand(&views, cta, &footprint, base, stamp);
             self.check_layout(cta, laid, &footprint, base);
         }
-        if let (Some(a), true) = (a, self.options.judges()) {
-            let laid = |which, d, rows, mn_major| Laid { which, d, rows, mn_major, site };
+        if let Some(operands) = judged {
             // Registers are those of the warpgroup.
             let accumulator = (first as u32) << 16 | u32::from(op.d.first().copied().unwrap_or_default());
-            self.check_depths(Multiplied {
-                cta,
-                accumulator,
-                adds: inputs.accumulate,
-                operands: [laid(Which::A, a, ROWS, op.a_mn_major), laid(Which::B, b, op.n, op.b_mn_major)],
-                formats: None,
-            });
+            self.check_depths(Multiplied { cta, accumulator, adds: inputs.accumulate, operands, formats: None });
         }
         self.mark_late(first, stamp);
         let origin = match unwritten {

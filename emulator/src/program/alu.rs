@@ -308,20 +308,10 @@ pub fn alu(base: &str, mods: &[&str], ty: &str) -> Option<Alu> {
         ("abs", ["ftz"], "f32") => lanes!(U32 |a: u32| canonical(z(a).to_bits() & 0x7fff_ffff)),
         ("max", ["ftz"], "f32") => lanes!(B32 |a: u32, b: u32| bits(fmax(z(a), z(b)))),
         ("min", ["ftz"], "f32") => lanes!(B32 |a: u32, b: u32| bits(fmin(z(a), z(b)))),
-        ("max", ["NaN"], "f32") => {
-            lanes!(B32 |a: u32, b: u32| if f(a).is_nan() || f(b).is_nan() { 0x7fff_ffff } else { bits(fmax(f(a), f(b))) })
-        }
-        ("min", ["NaN"], "f32") => {
-            lanes!(B32 |a: u32, b: u32| if f(a).is_nan() || f(b).is_nan() { 0x7fff_ffff } else { bits(fmin(f(a), f(b))) })
-        }
-        ("max", ["ftz", "NaN"], "f32") => lanes!(B32 |a: u32, b: u32| {
-            let (a, b) = (z(a), z(b));
-            if a.is_nan() || b.is_nan() { 0x7fff_ffff } else { bits(fmax(a, b)) }
-        }),
-        ("min", ["ftz", "NaN"], "f32") => lanes!(B32 |a: u32, b: u32| {
-            let (a, b) = (z(a), z(b));
-            if a.is_nan() || b.is_nan() { 0x7fff_ffff } else { bits(fmin(a, b)) }
-        }),
+        ("max", ["NaN"], "f32") => lanes!(B32 |a: u32, b: u32| either_nan(f(a), f(b), fmax)),
+        ("min", ["NaN"], "f32") => lanes!(B32 |a: u32, b: u32| either_nan(f(a), f(b), fmin)),
+        ("max", ["ftz", "NaN"], "f32") => lanes!(B32 |a: u32, b: u32| either_nan(z(a), z(b), fmax)),
+        ("min", ["ftz", "NaN"], "f32") => lanes!(B32 |a: u32, b: u32| either_nan(z(a), z(b), fmin)),
         ("max", ["xorsign", "abs"], "f32") => {
             lanes!(B32 |a: u32, b: u32| with_signs(a, b, |a, b| bits(fmax(f(a), f(b)))))
         }
