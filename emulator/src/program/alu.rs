@@ -79,11 +79,11 @@ fn with_signs(a: u32, b: u32, extreme: impl Fn(u32, u32) -> u32) -> u32 {
 fn either_nan(a: f32, b: f32, extreme: fn(f32, f32) -> f32) -> u32 {
     if a.is_nan() || b.is_nan() { 0x7fff_ffff } else { extreme(a, b).to_bits() }
 }
-/// `max` or `min`; −0 is less than +0, and a NaN operand loses. Of two it is the canonical one (PTX ISA, max).
+/// `max` or `min`; −0 is less than +0, and a NaN operand loses (PTX ISA, max). Of two it is as in [`of_operands`].
 pub fn extreme64(a: u64, b: u64, max: bool) -> u64 {
     let (x, y) = (d(a), d(b));
     match (x.is_nan(), y.is_nan()) {
-        (true, true) => 0x7fff_ffff_ffff_ffff,
+        (true, true) => of_operands(x, &[b, a]),
         (true, false) => b,
         (false, true) => a,
         _ => {
@@ -340,11 +340,11 @@ pub fn alu(base: &str, mods: &[&str], ty: &str) -> Option<Alu> {
         ("mad", ["rn"], "f32") => alu("fma", mods, ty)?,
         ("mad", ["rn"], "f64") => alu("fma", mods, ty)?,
         ("div", ["rn"], "f32") => lanes!(B32 |a: u32, b: u32| bits(f(a) / f(b))),
-        ("add", [] | ["rn"], "f64") => lanes!(B64 |a: u64, b: u64| of_operands(d(a) + d(b), &[a, b])),
-        ("sub", [] | ["rn"], "f64") => lanes!(B64 |a: u64, b: u64| of_operands(d(a) - d(b), &[a, b])),
-        ("mul", [] | ["rn"], "f64") => lanes!(B64 |a: u64, b: u64| of_operands(d(a) * d(b), &[a, b])),
+        ("add", [] | ["rn"], "f64") => lanes!(B64 |a: u64, b: u64| of_operands(d(a) + d(b), &[b, a])),
+        ("sub", [] | ["rn"], "f64") => lanes!(B64 |a: u64, b: u64| of_operands(d(a) - d(b), &[b, a])),
+        ("mul", [] | ["rn"], "f64") => lanes!(B64 |a: u64, b: u64| of_operands(d(a) * d(b), &[b, a])),
         ("fma", ["rn"], "f64") => {
-            lanes!(T64 |a: u64, b: u64, c: u64| of_operands(d(a).mul_add(d(b), d(c)), &[a, b, c]))
+            lanes!(T64 |a: u64, b: u64, c: u64| of_operands(d(a).mul_add(d(b), d(c)), &[b, c, a]))
         }
         ("div", ["rn"], "f64") => lanes!(B64 |a: u64, b: u64| of_operands(d(a) / d(b), &[a, b])),
         ("abs", [], "f64") => lanes!(U64 |a: u64| a & !(1 << 63)),

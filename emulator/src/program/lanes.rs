@@ -84,8 +84,9 @@ pub fn bits(x: f32) -> u32 {
 pub fn bits_z(x: f32) -> u32 {
     if x.is_subnormal() { x.to_bits() & 0x8000_0000 } else { bits(x) }
 }
-/// Bits of an FP64 result. A NaN is that of the first operand that is one, made quiet: FP64 keeps payloads (PTX ISA 9.7.3). One that
-/// comes of no NaN is 0xFFF8…, as an H200 gives it (silicon/atomic/global_f64).
+/// Bits of an FP64 result. A NaN is that of the first of these operands that is one, made quiet: FP64 keeps payloads (PTX ISA 9.7.3).
+/// Of a + b, a − b, a · b, max and min that is b, then a; of a · b + c it is b, then c, then a; of a / b it is a, then b. One that
+/// comes of no NaN is 0xFFF8… (both as an H200 gives them: silicon/float/f64_nan).
 pub fn of_operands(x: f64, operands: &[u64]) -> u64 {
     if !x.is_nan() {
         return x.to_bits();

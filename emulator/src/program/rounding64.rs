@@ -153,22 +153,22 @@ fn result(nearest: f64, operands: &[u64], round: Round, exact: impl FnOnce() -> 
 
 /// `add`
 pub fn add(a: u64, b: u64, round: Round) -> u64 {
-    result(d(a) + d(b), &[a, b], round, || Exact::of(d(a)).sum(Exact::of(d(b)), round))
+    result(d(a) + d(b), &[b, a], round, || Exact::of(d(a)).sum(Exact::of(d(b)), round))
 }
 
 /// `sub`
 pub fn sub(a: u64, b: u64, round: Round) -> u64 {
-    result(d(a) - d(b), &[a, b], round, || Exact::of(d(a)).sum(Exact::of(-d(b)), round))
+    result(d(a) - d(b), &[b, a], round, || Exact::of(d(a)).sum(Exact::of(-d(b)), round))
 }
 
 /// `mul`
 pub fn mul(a: u64, b: u64, round: Round) -> u64 {
-    result(d(a) * d(b), &[a, b], round, || Exact::of(d(a)).product(Exact::of(d(b))))
+    result(d(a) * d(b), &[b, a], round, || Exact::of(d(a)).product(Exact::of(d(b))))
 }
 
 /// `fma`, `mad`
 pub fn fma(a: u64, b: u64, c: u64, round: Round) -> u64 {
-    result(d(a).mul_add(d(b), d(c)), &[a, b, c], round, || {
+    result(d(a).mul_add(d(b), d(c)), &[b, c, a], round, || {
         Exact::of(d(a)).product(Exact::of(d(b))).sum(Exact::of(d(c)), round)
     })
 }
