@@ -91,9 +91,7 @@ impl Cluster<'_> {
                 "Put barrier.cluster.arrive before it.".into(),
             ))));
         }
-        let fragment = &mut self.warps[w].fragments[f];
-        fragment.state = State::ClusterBarrier;
-        fragment.pc += 1;
+        self.wait_apart(w, f, mask, State::ClusterBarrier);
         Ok(())
     }
 

@@ -98,9 +98,7 @@ impl Cluster<'_> {
         let what = What::Named { cta: c as u8, id: id as u8, expected: count.map(|count| count as u16) };
         self.record.add(w, mask, site, what);
         if wait {
-            let fragment = &mut self.warps[w].fragments[f];
-            fragment.state = State::CtaBarrier(id);
-            fragment.pc += 1;
+            self.wait_apart(w, f, mask, State::CtaBarrier(id));
         }
         if whole {
             self.complete_named(c, id);

@@ -91,6 +91,7 @@ impl<'a> Cluster<'a> {
             if_clean: vec![],
             groups: Default::default(),
             writers: Default::default(),
+            joins: Default::default(),
             roles: Default::default(),
             forks: Forks::default(),
             warpgroups: FxHashMap::default(),

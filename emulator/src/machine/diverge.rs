@@ -55,13 +55,7 @@ impl Cluster<'_> {
         let inherits = other.meeting.is_some_and(|m| warp.meetings[m as usize].pc == reconverge);
         if reconverge != u32::MAX && !inherits {
             let new = Meeting { pc: reconverge, mask: other.mask, outer: other.meeting };
-            // Nobody waits for a meeting that has taken place.
-            let place = warp.meetings.iter().position(|m| m.mask == 0).unwrap_or(warp.meetings.len());
-            match warp.meetings.get_mut(place) {
-                Some(meeting) => *meeting = new,
-                None => warp.meetings.push(new),
-            }
-            other.meeting = Some(place as u32);
+            other.meeting = Some(warp.add_meeting(new));
         }
         let fragment = &mut warp.fragments[f];
         fragment.meeting = other.meeting;

@@ -9,6 +9,7 @@ impl Findings {
     pub(super) fn join_causes(&mut self, statements: &Statements) {
         self.join_initialisations();
         self.join_halves();
+        self.join_both_ways();
         self.join_one_cause();
         self.join_counts(statements);
         self.join_mixed(statements);
@@ -64,6 +65,26 @@ impl Findings {
             label.text += text;
         }
         self.list.remove(hang);
+    }
+
+    /// Two statements race, and each has come first: their pair is told once.
+    fn join_both_ways(&mut self) {
+        let pair = |d: &Diagnostic| Some((line(&d.labels.first()?.place), line(&d.labels.get(1)?.place)));
+        let names = |d: &Diagnostic| d.title.split('`').skip(1).step_by(2).map(str::to_string).collect::<Vec<_>>();
+        let is_turned = |known: &Diagnostic, new: &Diagnostic| {
+            let turned = pair(new).is_some_and(|(one, other)| one != other && pair(known) == Some((other, one)));
+            turned
+                && known.code.starts_with("race-")
+                && (known.code, known.severity, &known.rule) == (new.code, new.severity, &new.rule)
+                && names(known) == names(new)
+        };
+        self.join_each_as(is_turned, |known, new| {
+            known.labels[0].text += "; they came in both orders";
+            if known.help == new.help && known.help.starts_with("Put ") {
+                known.help += " If they come again, as in a loop, another one belongs before the next time.";
+            }
+            join_labels(&mut known.labels, new.labels.split_off(2));
+        });
     }
 
     /// Accesses race for one reason, which their labels name: it is told once.
@@ -144,15 +165,24 @@ impl Findings {
         });
     }
 
-    /// Counts each finding with the first one before it that it belongs to.
+    /// Counts each finding with the first one before it that it belongs to, and shows its places there, too.
     fn join_each(&mut self, belongs: impl Fn(&Diagnostic, &Diagnostic) -> bool) {
+        self.join_each_as(belongs, |known, other| join_labels(&mut known.labels, std::mem::take(&mut other.labels)));
+    }
+
+    /// Counts each finding with the first one before it that it belongs to: `merge` gets that, and it.
+    fn join_each_as(
+        &mut self,
+        belongs: impl Fn(&Diagnostic, &Diagnostic) -> bool,
+        merge: impl Fn(&mut Diagnostic, &mut Diagnostic),
+    ) {
         let mut n = 0;
         while n < self.list.len() {
             match self.list[..n].iter().position(|known| belongs(known, &self.list[n])) {
                 Some(at) => {
-                    let other = self.list.remove(n);
+                    let mut other = self.list.remove(n);
                     self.list[at].count += other.count;
-                    join_labels(&mut self.list[at].labels, other.labels);
+                    merge(&mut self.list[at], &mut other);
                 }
                 None => n += 1,
             }

@@ -134,6 +134,7 @@ mod outputs;
 mod overtaken;
 mod packed_copy;
 mod part_defined;
+mod part_waits;
 mod parties;
 mod places;
 mod prefetches;

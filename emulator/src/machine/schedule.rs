@@ -178,6 +178,7 @@ impl Cluster<'_> {
             {
                 self.warps[w].fragments[f].state = State::Meeting;
                 self.meet(w);
+                self.wait_no_longer(w);
                 return Ok(());
             }
             let Some(inst) = self.kernel.code.get(fragment.pc as usize) else {

@@ -201,8 +201,7 @@ impl Cluster<'_> {
             self.record.meet(w, mask, at.site);
             return Ok(());
         }
-        warp.fragments[f].state = State::WarpSync(member);
-        warp.fragments[f].pc += 1;
+        self.wait_apart(w, f, mask, State::WarpSync(member));
         self.release_warp_sync(w);
         Ok(())
     }

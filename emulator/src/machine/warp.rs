@@ -242,6 +242,17 @@ impl Queue {
 }
 
 impl Warp {
+    /// A place where lanes are to meet; says which.
+    pub fn add_meeting(&mut self, new: Meeting) -> u32 {
+        // Nobody waits for a meeting that has taken place.
+        let place = self.meetings.iter().position(|m| m.mask == 0).unwrap_or(self.meetings.len());
+        match self.meetings.get_mut(place) {
+            Some(meeting) => *meeting = new,
+            None => self.meetings.push(new),
+        }
+        place as u32
+    }
+
     /// What the warp knows, its own accesses included; what it does next is not part of it.
     pub fn release(&mut self) -> Views {
         let snapshot = self.views.told();

@@ -245,6 +245,34 @@ impl Op {
         matches!(self, Op::Elect { .. } | Op::Shuffle { .. } | Op::Vote { .. } | Op::Reduce { .. } | Op::Match { .. })
     }
 
+    /// All lanes of a warp execute it together, or those that a mask names.
+    pub fn is_for_warps(&self) -> bool {
+        match self {
+            Op::CtaBarrier { aligned, .. }
+            | Op::BarrierReduce { aligned, .. }
+            | Op::ClusterArrive { aligned, .. }
+            | Op::ClusterWait { aligned } => *aligned,
+            Op::WarpSync { .. }
+            | Op::SetRegisters { .. }
+            | Op::TensorAlloc { .. }
+            | Op::TensorFree { .. }
+            | Op::TensorRelinquish
+            | Op::TensorLoad { .. }
+            | Op::TensorStore { .. }
+            | Op::TensorWait { .. }
+            | Op::MatrixLoad { .. }
+            | Op::MatrixStore { .. }
+            | Op::WarpMma(_)
+            | Op::MoveMatrix { .. }
+            | Op::MapPublish { .. }
+            | Op::Wgmma(_)
+            | Op::WgmmaFence
+            | Op::WgmmaCommit
+            | Op::WgmmaWait { .. } => true,
+            _ => self.exchanges(),
+        }
+    }
+
     /// It computes registers from registers, and does nothing else.
     fn is_plain(&self) -> bool {
         matches!(

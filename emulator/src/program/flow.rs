@@ -48,6 +48,13 @@ pub fn set_reconvergence(code: &mut [Inst]) {
     }
 }
 
+/// Where all ways from each instruction come together again, [`NEVER`] if that is at the end.
+pub fn joins(code: &[Inst]) -> Vec<u32> {
+    let exit = code.len();
+    let joins = post_dominators(&successors(code, false), exit);
+    joins.into_iter().map(|pc| pc.filter(|&pc| pc != exit).map_or(NEVER, |pc| pc as u32)).collect()
+}
+
 /// Where each instruction leads; the end is the number of instructions.
 pub fn successors(code: &[Inst], guarded_end: bool) -> Vec<Vec<usize>> {
     let exit = code.len();

@@ -222,3 +222,47 @@ fn two_groups_at_one_barrier() {
     );
     clean(&body, 128, |_| 7);
 }
+
+/// Two statements of a loop race, whichever comes first: one finding, which counts both ways. Where they are of other things, they are told apart.
+#[test]
+fn a_pair_that_races_both_ways_is_told_once() {
+    let body = |second: &str, third: &str| {
+        format!(
+            "setp.eq.u32 %p0, %r0, 0;
+             setp.ge.u32 %p1, %r0, 32;
+             mov.u32 %r1, 0;
+             @%p0 st.shared.b32 [slot], 0;
+             bar.sync 0;
+        AGAIN:
+             @%p0 st.shared.b32 [slot], %r1;
+             nanosleep.u32 20;
+             @%p1 {second};
+             {third}
+             add.u32 %r1, %r1, 1;
+             setp.lt.u32 %p2, %r1, 4;
+             @%p2 bra AGAIN;"
+        )
+    };
+    for (second, third, findings) in [
+        ("ld.shared.b32 %r2, [slot]", "", 1),
+        ("st.shared.b32 [slot], %r0", "", 1),
+        ("ld.shared.b32 %r2, [slot]", "@%p1 ld.shared.b32 %r3, [slot];", 2),
+        ("ld.shared.b32 %r2, [slot]", "bar.sync 0;", 1),
+    ] {
+        // Which come first is a matter of the schedule.
+        for seed in common::schedules(if findings == 1 { 8 } else { 0 }) {
+            let report = run(&body(second, third), 64, seed);
+            let told = &report.findings;
+            assert_eq!(told.len(), findings, "seed {seed:?}: {}", common::rendered(&report));
+            assert!(told.iter().all(|d| d.code == "race-shared" && d.labels.len() >= 2), "seed {seed:?}: {told:#?}");
+        }
+    }
+    let report = run(&body("ld.shared.b32 %r2, [slot]", ""), 64, None);
+    let found = &report.findings[0];
+    assert!(found.count > 4, "both ways count: {found:#?}");
+    assert!(found.labels[0].text.ends_with("they came in both orders"), "{found:#?}");
+    assert!(found.help.contains("before the next time"), "{found:#?}");
+    // One barrier between the two leaves one way.
+    let one = run(&body("ld.shared.b32 %r2, [slot]", "bar.sync 0;"), 64, None);
+    assert!(!one.findings[0].labels[0].text.contains("both orders"), "{:#?}", one.findings);
+}

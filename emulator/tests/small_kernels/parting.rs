@@ -94,3 +94,67 @@ DONE:
     assert!(report.is_clean(), "{:#?}", report.findings);
     assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
 }
+
+/// Half of each warp comes to a barrier that is not `.aligned`: `%p1` of the first 16 lanes, `%p3` of the second warp.
+fn halves(body: &str) -> String {
+    format!(
+        "and.b32 %r1, %r0, 31;
+         setp.lt.u32 %p1, %r1, 16;
+         setp.ge.u32 %p3, %r0, 32;
+         mov.u32 %r9, 7;
+         @!%p1 st.relaxed.cta.shared.b32 [slot], 0;
+         bar.sync 0;
+         {body}
+         END:
+         st.global.b32 [%rd0], %r9;"
+    )
+}
+
+/// A barrier that is not `.aligned` waits for the other lanes of the warp to come, wherever, or to end: they go on where the guard keeps them
+/// away, or where they would wait for those that wait for them. An H200 runs them all.
+#[test]
+fn a_part_of_a_warp_waits_for_the_rest_which_goes_on() {
+    // The warp, and in all the lanes that the barrier waits for.
+    let both = "@%p1 barrier.sync 1;\n@!%p1 barrier.sync 1;\n";
+    for body in [
+        "@%p1 barrier.sync 1;",
+        "@%p1 barrier.sync 1;\n@%p1 barrier.sync 1;",
+        "@%p1 bar.warp.sync 0xffff;\n@%p1 barrier.sync 1, 64;",
+        "@!%p1 bra END;\nbarrier.sync 1;",
+        "@!%p1 bra OVER;\nbarrier.sync 1;\nOVER:\nadd.u32 %r9, %r9, 0;\n@!%p1 bra END;\nbarrier.sync 2;",
+        &format!("{both}bar.sync 0;"),
+        &format!("{both}bar.warp.sync 0xffffffff;"),
+        "@%p1 bar.warp.sync 0xffffffff;\n@!%p1 bar.warp.sync 0xffffffff;\nbar.sync 0;",
+        "@%p1 barrier.cluster.arrive;\n@%p1 barrier.cluster.wait;",
+        // The second warp comes only once the lanes that are kept away have said so.
+        "@%p3 bra SECOND;\n@%p1 barrier.sync 1, 64;\n@!%p1 st.relaxed.cta.shared.b32 [slot], 1;\nbra END;\n\
+         SECOND:\nld.relaxed.cta.shared.b32 %r5, [slot];\nsetp.eq.u32 %p4, %r5, 0;\n@%p4 bra SECOND;\nbarrier.sync 1, 64;",
+        "@%p3 bra SECOND;\n@%p1 barrier.arrive 1, 64;\nbra END;\nSECOND:\nbarrier.sync 1, 64;",
+    ] {
+        clean(&halves(body), 64, |_| 7);
+    }
+    let votes = "@%p1 barrier.red.popc.u32 %r9, 1, %p1;";
+    clean(&halves(votes), 64, |n| if n % 32 < 16 { 32 } else { 7 });
+    let shuffle = format!("{both}shfl.sync.bfly.b32 %r9, %r0, 16, 31, 0xffffffff;");
+    clean(&halves(&shuffle), 64, |n| n as u32 ^ 16);
+}
+
+/// The same, where the rest of the warp neither comes nor ends.
+#[test]
+fn a_part_of_a_warp_waits_for_the_rest_in_vain() {
+    for (body, code) in [
+        ("@%p1 barrier.sync 1;\nbar.sync 0;", "aligned-lanes-missing"),
+        ("@%p1 barrier.sync 1;\nshfl.sync.bfly.b32 %r9, %r0, 16, 31, 0xffffffff;", "lanes-missing"),
+        ("@%p1 bar.sync 1;", "aligned-lanes-missing"),
+        ("@%p1 barrier.sync.aligned 1;", "aligned-lanes-missing"),
+        ("@%p1 bar.warp.sync 0xffffffff;\n@!%p1 barrier.sync 1;", "hang"),
+        (
+            "@%p3 bra SECOND;\n@%p1 barrier.sync 1, 64;\n@%p1 bra END;\n\
+             SPIN:\nld.relaxed.cta.shared.b32 %r5, [slot];\nsetp.eq.u32 %p4, %r5, 0;\n@%p4 bra SPIN;\nbra END;\n\
+             SECOND:\nbarrier.sync 1, 64;\nst.relaxed.cta.shared.b32 [slot], 1;",
+            "hang",
+        ),
+    ] {
+        super::finds(&halves(body), 64, code);
+    }
+}
