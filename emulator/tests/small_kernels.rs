@@ -233,7 +233,11 @@ fn an_asynchronous_copy_takes_no_more_than_it_copies() {
 #[test]
 fn operands_that_no_barrier_takes() {
     let init = "setp.eq.u32 %p3, %r0, 0; @%p3 mbarrier.init.shared::cta.b64 [bar_a], 1;";
-    finds(&format!("{init} @%p3 mbarrier.arrive.shared::cta.b64 _, [bar_a], 0;"), 32, "mbarrier-count");
+    finds(
+        &format!("{init} mov.u32 %r5, 0; @%p3 mbarrier.arrive.shared::cta.b64 _, [bar_a], %r5;"),
+        32,
+        "mbarrier-count",
+    );
     finds("bar.warp.sync 0xffff0000;", 32, "lanes-missing");
     clean("setp.lt.u32 %p1, %r0, 8; @%p1 bar.warp.sync 0x000000ff; st.global.b32 [%rd0], 1;", 32, |_| 1);
 }

@@ -11,6 +11,7 @@ use super::warp::State;
 use crate::diagnostic::Severity;
 use crate::order::Reason;
 use crate::program::RESERVED_SHARED;
+use crate::program::limits;
 use crate::program::op::Address;
 use crate::protocol::What;
 use crate::report::EventKind;
@@ -21,14 +22,8 @@ impl Cluster<'_> {
         let c = self.warps[w].cta;
         self.whole_warp(w, mask, site)?;
         let columns = self.warps[w].registers.b32[usize::from(columns)][0];
-        if !columns.is_power_of_two() || !(32..=COLUMNS).contains(&columns) {
-            return Err(Some(Box::new(self.problem(
-                "tensor-columns",
-                site,
-                format!("tcgen05.alloc asks for {} of tensor memory", counted(columns, "column")),
-                "The number of columns is a power of two from 32 to 512 (PTX ISA 9.7.16.7.1).",
-                "Round up to the next power of two, 32 at least.".into(),
-            ))));
+        if let Some(beyond) = limits::columns(false, columns.into()) {
+            return Err(self.beyond(site, beyond));
         }
         if let Some((by, given_up)) = self.ctas[c].tensor_relinquished {
             let help = if by == w {

@@ -20,6 +20,7 @@ pub(crate) mod known;
 pub(crate) mod lanes;
 mod layout;
 pub(crate) mod leaving;
+pub(crate) mod limits;
 mod lower;
 pub(crate) mod matrix;
 pub(crate) mod narrow;
