@@ -29,7 +29,8 @@ impl Cluster<'_> {
         let first = mask.trailing_zeros() as usize;
         let value = |r: u16| self.warps[w].registers.b32[usize::from(r)][first];
         let id = value(id);
-        let count = threads.map(value);
+        // None are all of the CTA: only an arrival needs a number (PTX ISA, barrier).
+        let count = threads.map(value).filter(|&count| count != 0 || !wait);
         let beyond = limits::barrier_number(id.into())
             .or_else(|| limits::barrier_threads(&format!("barrier {id}"), count?.into()));
         if let Some(beyond) = beyond {

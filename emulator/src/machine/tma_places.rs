@@ -296,7 +296,8 @@ impl Cluster<'_> {
         let (rank, offset) = ((raw >> 24) as usize, raw & 0x00ff_ffff);
         let cta = if remote && address.base != Reg::Sink { rank } else { own };
         let end = self.ctas.get(cta).map_or(0, |c| c.shared.bytes.len() as u64);
-        let foreign = !remote && rank != 0 && rank != own;
+        let low = rank == 0 && offset < RESERVED_SHARED;
+        let foreign = !remote && address.base != Reg::Sink && rank != own && !low;
         if let Some(Elsewhere { whose, .. }) = self.not_shared(at.w, whole, remote) {
             return Err(Some(Box::new(self.problem(
                 "bulk-shared-address",
