@@ -134,6 +134,39 @@ fn plain_uses_of_another_ctas_memory() {
     }
 }
 
+/// Copies and asynchronous stores of CTA 1 to CTA 0, which ends without having waited for their bytes; or waits for them.
+#[test]
+fn copies_into_a_cta_that_may_have_ended() {
+    let copies = [
+        "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.u32 [%r2], {7, 7, 7, 7}, [%r4];",
+        "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r2], [source], 16, [%r4];",
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%rd0], 16, [%r4];",
+    ];
+    let wait =
+        "@!%p2 bra OVER;\nWAIT:\nmbarrier.try_wait.parity.shared::cta.b64 %p3, [bar], 0;\n@!%p3 bra WAIT;\nOVER:";
+    let meet = "barrier.cluster.arrive;\nbarrier.cluster.wait;";
+    for copy in copies {
+        for (end, code) in [("", Some("load-outlives-cta")), ("bar.sync 0;", Some("load-outlives-cta")), (wait, None)] {
+            let text = format!(
+                ".version 8.6\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .u64 out)\n.reqnctapercluster 2, 1, 1\n{{\n\
+                 .shared .align 16 .b8 tile[16];\n.shared .align 16 .b8 source[16];\n.shared .align 8 .b64 bar;\n.reg .pred %p<8>;\n\
+                 .reg .b32 %r<8>;\n.reg .b64 %rd<2>;\nld.param.u64 %rd0, [out];\nmov.u32 %r0, %tid.x;\nmov.u32 %r1, %cluster_ctarank;\n\
+                 setp.eq.u32 %p0, %r0, 0;\nsetp.eq.and.u32 %p1, %r1, 1, %p0;\nsetp.eq.and.u32 %p2, %r1, 0, %p0;\n\
+                 @%p0 st.shared.v2.b64 [source], {{1, 2}};\n@%p0 mbarrier.init.shared::cta.b64 [bar], 1;\nfence.proxy.async;\n{meet}\n\
+                 mov.u32 %r2, tile;\nmapa.shared::cluster.u32 %r2, %r2, 0;\nmov.u32 %r4, bar;\nmapa.shared::cluster.u32 %r4, %r4, 0;\n\
+                 @%p2 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 16;\n@%p1 {copy}\n{end}\nret;\n}}\n"
+            );
+            let mut launch = common::launch("k", 64, vec![zeroes("out", 64)]);
+            (launch.grid, launch.cluster) = ([2, 1, 1], [2, 1, 1]);
+            for seed in schedules(2) {
+                let report = common::run(&load(&text), &launch, seed, 100_000);
+                let codes = common::codes(&report);
+                assert_eq!(codes, Vec::from_iter(code), "seed {seed:?}: {copy} {end}\n{:#?}", report.findings);
+            }
+        }
+    }
+}
+
 /// Both warps of CTA 1 arrive in CTA 0, by one statement, each at an mbarrier of its own. CTA 0 waits for what `wait` says.
 fn two_warps_arrive(wait: &str, seed: Option<u64>) -> emulator::Report {
     let meet = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;";

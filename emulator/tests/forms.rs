@@ -3,6 +3,8 @@
 //! The lists are the union over kernels of seven compilers: `forms/list.txt` is modelled, `forms/refused.txt` is not yet. `forms/beyond.txt`
 //! names what the ISA has beside them and is not modelled either.
 
+mod common;
+
 use std::collections::BTreeSet;
 
 /// A kernel with one statement in it, and every kind of operand at hand.
@@ -84,7 +86,7 @@ fn the_dialect_of_compilers_loads_and_runs() {
              .visible .global .align 4 .b8 numbers[8] = {{1, 2, 0x3, 0b100, -5, 6}};\n\
              .visible .entry other() .reqntid 32 .maxnreg 64\n{{\n.pragma \"nounroll\";\nret;\n}}\n\
              .visible .entry k(\n.param .u64 .ptr .global .align 16 out,\n.param .align 128 .b8 maps[256],\n.param .u32 count\n)\n\
-             .maxntid 128, 1, 1\n.minnctapersm 1\n.explicitcluster\n{{\n\
+             .maxntid 128, 1, 1\n.minnctapersm 1\n.explicitcluster .reqnctapercluster 1\n{{\n\
              .reg .pred p;\n.reg .b32 %r<9>;\n.reg .b64 %rd<6>;\n.reg .b128 %rq;\n.loc 1 10 3\n\
              mov.b32 %r1, maps; add.s32 %r1, %r1, 64; /* a tensor map\n at an offset */ mov.b64 %rd1, maps;\n\
              cvta.param.u64 %rd1, %rd1; add.s64 %rd1, %rd1, 64;\n.loc 1 11 3, function_name info, inlined_at 1 10 3\n\
@@ -131,6 +133,40 @@ fn the_dialect_of_compilers_loads_and_runs() {
     };
     assert!(clusters(".reqntid 32 .reqnctapercluster 2 .blocksareclusters").is_ok());
     assert!(clusters(".blocksareclusters").is_err());
+}
+
+/// What directives say of the launch, as an H200 took it: a kernel with `.explicitcluster` has clusters, of which the kernel or the launch says the
+/// size; `.maxnreg` is a most, and the number that threads have only where `setmaxnreg` stands.
+#[test]
+fn launches_that_directives_refuse() {
+    let run = |directives: &str, body: &str, cluster: u32, threads: u32| {
+        let text = format!(
+            ".version 8.6\n.target sm_100a\n.address_size 64\n.visible .entry k()\n{directives}\n{{\n{body}\nret;\n}}\n"
+        );
+        let launch = emulator::Launch {
+            entry: "k".into(),
+            grid: [2, 1, 1],
+            cluster: [cluster, 1, 1],
+            block: [threads, 1, 1],
+            ..Default::default()
+        };
+        let report = emulator::run(&common::load(&text), &launch, &Default::default());
+        report.findings.iter().map(|d| (d.code, d.title.clone())).collect::<Vec<_>>()
+    };
+    let without = "launched without clusters, the kernel requires them (`.explicitcluster`)";
+    assert_eq!(run(".explicitcluster", "", 1, 32), [("launch", without.to_string())]);
+    let gives = "setmaxnreg.dec.sync.aligned.u32 24;";
+    let refused = run(".maxnreg 255", gives, 1, 512);
+    assert!(refused.len() == 1 && refused[0].0 == "launch" && refused[0].1.contains(".maxnreg"), "{refused:?}");
+    for (directives, body, cluster, threads) in [
+        (".explicitcluster", "", 2, 32),
+        (".explicitcluster .reqnctapercluster 2", "", 1, 32),
+        (".maxnreg 255", "", 1, 512),
+        (".maxnreg 300", "", 1, 32),
+        (".maxnreg 128", gives, 1, 512),
+    ] {
+        assert_eq!(run(directives, body, cluster, threads), [], "{directives} {body}");
+    }
 }
 
 /// A module may hold an entry with what is not modelled: the others can be launched, and it is refused when it is.

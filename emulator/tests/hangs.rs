@@ -401,3 +401,28 @@ fn a_loop_that_waits_for_another_is_not_the_one() {
     assert_eq!((found.code, &found.labels[0].place.text[..]), ("hang", "@%p1 bra WORK"), "{found:#?}");
     assert!(found.title.starts_with("warp 0 goes round for ever"), "{found:#?}");
 }
+
+/// Warp 1 is alone at CTA barrier 3, whose number is in a register, as that of the barriers behind it is: to none of these does warp 0, which waits
+/// at barrier 0, bring the number 3, so that barrier 3 comes first. Where it does, each waits for the other.
+#[test]
+fn who_would_come_to_a_barrier_is_told_by_the_number_that_its_register_holds() {
+    let run = |number: &str, last: &str| {
+        let text = format!(
+            ".version 8.6\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .u64 out)\n{{\n\
+             .reg .pred %p<4>;\n.reg .b32 %r<4>;\nmov.u32 %r0, %tid.x;\nsetp.lt.u32 %p0, %r0, 32;\nshr.u32 %r1, %r0, 5;\n{number}\n\
+             @%p0 bra MEET;\nbar.sync %r2, 64;\nMEET:\nbar.sync 0;\n{last}\nbar.sync %r2, 32;\nret;\n}}\n"
+        );
+        let launch = common::launch("k", 64, vec![zeroes("out", 4096)]);
+        let report = common::run(&load(&text), &launch, None, 1_000_000);
+        assert_eq!(common::codes(&report), ["hang"], "{:#?}", report.findings);
+        report.findings[0].title.clone()
+    };
+    let own = "add.u32 %r2, %r1, 2;";
+    assert_eq!(run(own, ""), "CTA barrier 3 waits for 64 threads and gets 32");
+    for (number, last) in
+        [("mov.u32 %r2, 3;", ""), (own, "mov.u32 %r2, 3;"), ("add.u32 %r2, %r1, 3;", "add.u32 %r2, %r2, 1;")]
+    {
+        let title = run(number, last);
+        assert!(title.starts_with("CTA barrier 0 waits for 64 threads and gets 32"), "{number} {last}: {title}");
+    }
+}

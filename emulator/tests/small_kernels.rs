@@ -183,21 +183,22 @@ fn an_address_in_a_cta_that_the_cluster_has_not() {
 }
 
 /// CTA 1 arrives at the address that mapa gives for CTA 0, or waits there, in a form that reaches its own shared memory only. CTA 0 has rank 0,
-/// so that the number is an offset, too: without mapa it is taken for one in the own window.
+/// so that the number is an offset, too; but the own window begins with the own rank. An H200 says `illegal instruction`.
 #[test]
 fn a_mapped_address_in_a_form_of_the_own_cta() {
-    let run = |with: &str| {
+    let launched = |with: &str, threads: u32| {
         let body = format!(
-            "mbarrier.init.shared::cta.b64 [bar_a], 1; fence.mbarrier_init.release.cluster;
+            "setp.eq.u32 %p2, %r0, 0; @%p2 mbarrier.init.shared::cta.b64 [bar_a], 1; fence.mbarrier_init.release.cluster;
              barrier.cluster.arrive; barrier.cluster.wait;
              mov.u32 %r1, %cluster_ctarank; setp.eq.u32 %p0, %r1, 0; mov.u32 %r2, bar_a;
              @%p0 bra LAST; {with}
              LAST: barrier.cluster.arrive; barrier.cluster.wait;"
         );
-        let mut launch = common::launch("k", 1, vec![zeroes("out", 4096)]);
+        let mut launch = common::launch("k", threads, vec![zeroes("out", 4096)]);
         (launch.grid, launch.cluster) = ([2, 1, 1], [2, 1, 1]);
         common::run(&load(&kernel(&body)), &launch, None, 1_000_000)
     };
+    let run = |with: &str| launched(with, 1);
     let mapped = "mapa.shared::cluster.u32 %r2, %r2, 0;";
     let wait = "mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r2], 1;";
     for (with, help) in [
@@ -207,9 +208,36 @@ fn a_mapped_address_in_a_form_of_the_own_cta() {
         let found = &run(&format!("{mapped} {with}")).findings[0];
         assert_eq!((found.code, found.help.as_str()), ("mbarrier-address", help), "{found:#?}");
         assert!(run(with).findings.is_empty(), "its own");
-        assert!(run(&format!("and.b32 %r2, %r2, 0xffffff; {with}")).findings.is_empty(), "an offset");
+        let offset = run(&format!("and.b32 %r2, %r2, 0xffffff; {with}"));
+        assert_eq!(common::codes(&offset), ["mbarrier-address"], "{:#?}", offset.findings);
     }
     assert!(run(&format!("{mapped} mbarrier.arrive.shared::cluster.b64 _, [%r2];")).findings.is_empty());
+    // The same of what loads, stores and copies.
+    let tile =
+        "mov.u32 %r2, tile; st.shared.v4.b32 [%r2], {%r1, %r1, %r1, %r1}; fence.proxy.async; ld.param.u64 %rd0, [out];";
+    for (with, code) in [
+        ("ld.shared.b32 %r3, [%r2];", "out-of-bounds"),
+        ("st.shared::cta.b32 [%r2], 1;", "out-of-bounds"),
+        ("atom.shared.add.u32 %r3, [%r2], 1;", "out-of-bounds"),
+        ("cp.async.ca.shared.global [%r2], [%rd0], 16; cp.async.wait_all;", "bulk-shared-address"),
+        (
+            "cp.async.bulk.global.shared::cta.bulk_group [%rd0], [%r2], 16; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;",
+            "bulk-shared-address",
+        ),
+        (
+            "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r2], 32;
+             ld.shared.b32 %r4, [tile]; tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r4, 32;",
+            "out-of-bounds",
+        ),
+    ] {
+        for wrong in [mapped, "and.b32 %r2, %r2, 0xffffff;"] {
+            let report = launched(&format!("{tile} {wrong} {with}"), 32);
+            let found = report.findings.first().map(|found| (found.code, found.title.contains("CTA 0 of the cluster")));
+            assert_eq!(found, Some((code, true)), "{with}: {:#?}", report.findings);
+        }
+        let right = launched(&format!("{tile} {with}"), 32);
+        assert!(right.findings.is_empty(), "{with}: {:#?}", right.findings);
+    }
 }
 
 /// What a thread takes of a piece may be less than the piece, and the rest is zeros; more is undefined, by each lane's own number.
@@ -233,7 +261,11 @@ fn an_asynchronous_copy_takes_no_more_than_it_copies() {
 #[test]
 fn operands_that_no_barrier_takes() {
     let init = "setp.eq.u32 %p3, %r0, 0; @%p3 mbarrier.init.shared::cta.b64 [bar_a], 1;";
-    finds(&format!("{init} @%p3 mbarrier.arrive.shared::cta.b64 _, [bar_a], 0;"), 32, "mbarrier-count");
+    finds(
+        &format!("{init} mov.u32 %r5, 0; @%p3 mbarrier.arrive.shared::cta.b64 _, [bar_a], %r5;"),
+        32,
+        "mbarrier-count",
+    );
     finds("bar.warp.sync 0xffff0000;", 32, "lanes-missing");
     clean("setp.lt.u32 %p1, %r0, 8; @%p1 bar.warp.sync 0x000000ff; st.global.b32 [%rd0], 1;", 32, |_| 1);
 }

@@ -10,6 +10,7 @@ use super::origins::Source;
 use super::registers::lanes;
 use super::state::{ActorKind, At, CopiesArrival, Pending, Span};
 use crate::order::{Stamp, Views};
+use crate::program::limits;
 use crate::program::op::Address;
 use crate::protocol::What;
 
@@ -34,18 +35,8 @@ impl Cluster<'_> {
         for lane in lanes(mask) {
             let slot = self.shared_slot(at, lane, to, false, bytes, bytes)?;
             let wanted = read.map_or(bytes, |r| self.warps[w].registers.b32[usize::from(r)][lane]);
-            if wanted > bytes {
-                return Err(Some(Box::new(self.problem(
-                    "bulk-size",
-                    site,
-                    format!(
-                        "{} would take {} of the {bytes} that its cp.async copies",
-                        self.thread_name(w, lane),
-                        counted(wanted, "byte")
-                    ),
-                    "What src-size says must not be more than cp-size; the bytes between become zeros (PTX ISA, cp.async).",
-                    format!("Give a src-size of 0 to {bytes} bytes: it counts bytes, not elements, and a row that has more left takes {bytes}."),
-                ))));
+            if let Some(beyond) = limits::source_bytes(&self.thread_name(w, lane), bytes, wanted.into()) {
+                return Err(self.beyond(site, beyond));
             }
             let address = (self.warps[w].registers.lane(from.base, lane) as u64).wrapping_add(from.offset as u64);
             if wanted > 0 {

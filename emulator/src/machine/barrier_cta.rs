@@ -6,6 +6,7 @@ use super::registers::lanes;
 use super::state::{At, NamedArrival, Span};
 use super::warp::State;
 use crate::diagnostic::Severity;
+use crate::program::limits;
 use crate::program::op::{BarrierVote, Op};
 use crate::protocol::What;
 use crate::report::{Actor, EventKind};
@@ -28,28 +29,12 @@ impl Cluster<'_> {
         let first = mask.trailing_zeros() as usize;
         let value = |r: u16| self.warps[w].registers.b32[usize::from(r)][first];
         let id = value(id);
-        let count = threads.map(value);
-        if id > 15 || count.is_some_and(|c| c == 0 || !c.is_multiple_of(32) || c > 1024) {
-            let help = if id > 15 {
-                format!("Use a barrier number from 0 to 15 in the place of {id}.")
-            } else {
-                let count = count.unwrap_or_default();
-                let near = count.clamp(32, 1024).next_multiple_of(32);
-                format!(
-                    "The count is one of threads, in whole warps: 32, 64 and so on up to 1024, such as {near} in the place of {count}."
-                )
-            };
-            let count = count.map_or(String::new(), |c| format!(", {}", counted(c, "thread")));
-            return Err(Some(Box::new(self.problem(
-                "named-barrier",
-                site,
-                match id > 15 {
-                    true => format!("there is no barrier {id}"),
-                    false => format!("barrier {id} cannot wait for that many threads{count}"),
-                },
-                "A CTA has barriers 0 to 15, and a thread count is a multiple of 32 (PTX ISA 9.7.13.1).",
-                help,
-            ))));
+        // None are all of the CTA: only an arrival needs a number (PTX ISA, barrier).
+        let count = threads.map(value).filter(|&count| count != 0 || !wait);
+        let beyond = limits::barrier_number(id.into())
+            .or_else(|| limits::barrier_threads(&format!("barrier {id}"), count?.into()));
+        if let Some(beyond) = beyond {
+            return Err(self.beyond(site, beyond));
         }
         let c = self.warps[w].cta;
         let time = self.warps[w].fragments[f].ready_at;

@@ -114,7 +114,7 @@ impl Cluster<'_> {
     pub fn of_another_space(&self, w: usize, at: u64, space: Space) -> Option<Elsewhere> {
         match space {
             Space::Shared | Space::SharedCluster => self.no_shared_address(w, at, space == Space::SharedCluster),
-            Space::Global | Space::Generic => self.no_global_address(w, at, space),
+            Space::Global | Space::Generic => self.no_global_address(at, space),
             Space::Local | Space::Param => None,
         }
     }
@@ -130,7 +130,7 @@ impl Cluster<'_> {
     /// An address in the shared memory of another CTA of the cluster, where the instruction reaches its own only.
     fn other_ctas(&self, w: usize, at: u64, remote: bool) -> Option<Elsewhere> {
         let (rank, offset) = ((at >> 24) as usize, at & OFFSET);
-        let other = self.ctas.get(rank).filter(|_| !remote && rank != 0 && rank != self.warps[w].cta)?;
+        let other = self.ctas.get(rank).filter(|_| !remote && rank != self.warps[w].cta)?;
         let inside = offset >= RESERVED_SHARED.into() && offset < other.shared.bytes.len() as u64;
         inside.then_some(())?;
         let name = self.shared_name_exact(offset as u32);
@@ -158,7 +158,7 @@ impl Cluster<'_> {
     }
 
     /// Whose address a number is that an instruction takes for one in global memory, or for a generic one.
-    pub fn no_global_address(&self, w: usize, at: u64, space: Space) -> Option<Elsewhere> {
+    pub fn no_global_address(&self, at: u64, space: Space) -> Option<Elsewhere> {
         let low = at & 0xffff_ffff;
         let shared = |offset: u64| self.shared_name_exact((offset & OFFSET) as u32);
         match (at & !0xffff_ffff, space) {
@@ -177,8 +177,7 @@ impl Cluster<'_> {
             ),
             (0, _) => {
                 let (rank, offset) = ((low >> 24) as usize, low & OFFSET);
-                let cta = if rank == 0 { self.warps[w].cta } else { rank };
-                let end = self.ctas.get(cta)?.shared.bytes.len() as u64;
+                let end = self.ctas.get(rank)?.shared.bytes.len() as u64;
                 (offset >= RESERVED_SHARED.into() && offset < end).then_some(())?;
                 let convert = match space {
                     Space::Generic => "write `.shared`, or convert it with `cvta.shared.u64`",

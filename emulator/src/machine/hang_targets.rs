@@ -155,12 +155,6 @@ impl Cluster<'_> {
         others().any(|other| other.expected < b.expected) || whole || alone && (!for_warps || self.is_commit(named[0]))
     }
 
-    /// A register holds, at an instruction, what mapa gave, whichever way led there.
-    pub fn is_mapped(&self, at: usize, reg: Reg) -> bool {
-        let from = self.writers().only(at, reg);
-        from.is_some_and(|from| matches!(self.kernel.code[from].op, Op::MapAddress { .. }))
-    }
-
     fn arrivals(&self, is_target: impl Fn(usize, &Address) -> bool) -> Vec<u32> {
         let arrives = |at: usize, op: &Op| match op {
             Op::Commit { address, .. } | Op::BarrierArrive { address, .. } => is_target(at, address),

@@ -6,7 +6,7 @@ use super::warp::{Passed, State};
 use crate::diagnostic::Diagnostic;
 use crate::program::decided::decided_guards;
 use crate::program::facts::leads;
-use crate::program::op::{Inst, Op, Special};
+use crate::program::op::{Inst, Op, Reg, Special};
 
 impl Cluster<'_> {
     /// Of each instruction, whether the first lane's guard there holds, where its place in the launch decides that.
@@ -246,7 +246,21 @@ impl Cluster<'_> {
 
     /// Whether somebody who goes on may come to the CTA barrier of this number, or to one whose number is not known.
     pub fn comes_to_cta_barrier(&self, from: &Blocked, id: u32) -> bool {
-        self.leads(from, |inst| self.is_of_cta_barrier(inst, id).unwrap_or(true)).is_some()
+        let comes = |inst: &Inst| {
+            let known = self.is_of_cta_barrier(inst, id);
+            known.or_else(|| Some(self.barrier_it_names(from, inst)? == id)).unwrap_or(true)
+        };
+        self.leads(from, comes).is_some()
+    }
+
+    /// The number of the CTA barrier that an instruction ahead takes from a register, if that holds it already: nothing on the way writes it again.
+    fn barrier_it_names(&self, from: &Blocked, inst: &Inst) -> Option<u32> {
+        let (Op::CtaBarrier { id, .. } | Op::BarrierReduce { id, .. }) = inst.op else { return None };
+        let (registers, reg) = (&self.warps[from.warp].registers, Reg::B32(id));
+        let holds =
+            from.mask != 0 && registers.defined(reg) & from.mask == from.mask && registers.is_uniform(id, from.mask);
+        let stays = holds && self.leads(from, |ahead| ahead.defs.contains(&reg)).is_none();
+        stays.then(|| registers.b32[usize::from(id)][from.mask.trailing_zeros() as usize])
     }
 
     /// Whether threads come by this instruction to the CTA barrier of this number: `None` where its number is not known.

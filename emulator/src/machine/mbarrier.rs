@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 const REMEMBERED: usize = 64;
 
 /// Largest count of arrivals, and of pending bytes.
-pub const LIMIT: i64 = (1 << 20) - 1;
+pub const LIMIT: i64 = crate::program::limits::MBARRIER as i64;
 
 /// Bytes of a phase: which statements announced how many, and which copies brought how many.
 #[derive(Clone, Debug, Default)]

@@ -9,6 +9,7 @@ use super::state::{ActorKind, At, Span};
 use super::warp::State;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::order::Views;
+use crate::program::limits;
 use crate::program::op::{Address, Op, Reg};
 use crate::protocol::What;
 use crate::report::{Actor, EventKind};
@@ -36,14 +37,8 @@ impl Cluster<'_> {
         for (slot, who) in self.barrier_addresses(at, address, false)? {
             let name = || self.shared_name(slot.offset);
             let count = self.warps[w].registers.b32[usize::from(count)][who.trailing_zeros() as usize];
-            if count == 0 || i64::from(count) > LIMIT {
-                return Err(Some(Box::new(self.problem(
-                    "mbarrier-count",
-                    site,
-                    format!("{} is initialised for {}", name(), counted(count, "arrival")),
-                    "The count of an mbarrier is 1 to 1,048,575 (PTX ISA 9.7.13.15.2).",
-                    "Give the number of arrivals that complete a phase.".into(),
-                ))));
+            if let Some(beyond) = limits::initial_count(&name(), count.into()) {
+                return Err(self.beyond(site, beyond));
             }
             let known = self.barrier_at.get(&(slot.cta, slot.offset)).copied();
             if who.count_ones() > 1 || known.is_some() {
@@ -121,14 +116,8 @@ impl Cluster<'_> {
                     site,
                     What::Arrive { barrier, count, bytes: recorded(bytes.unwrap_or(0)) },
                 );
-                if count == 0 || i64::from(count) > LIMIT {
-                    return Err(Some(Box::new(self.problem(
-                        "mbarrier-count",
-                        site,
-                        format!("{} at {}", counted(count, "arrival"), self.barrier_name(barrier)),
-                        "The count of an arrival lies in the range of an mbarrier's counts, up to 1,048,575 (PTX ISA 9.7.13.15.13); none is no arrival.",
-                        "Give the number of arrivals, or leave it out for one.".into(),
-                    ))));
+                if let Some(beyond) = limits::arrivals(&self.barrier_name(barrier), count.into()) {
+                    return Err(self.beyond(site, beyond));
                 }
                 if let Some(bytes) = bytes {
                     self.expect(barrier, bytes, site)?;

@@ -82,10 +82,9 @@ impl Cluster<'_> {
             // A variable's name is an offset in the CTA's own window.
             let cta = if remote && address.base != Reg::Sink { rank } else { own };
             let end = self.ctas.get(cta).map_or(0, |c| c.shared.bytes.len() as u64);
-            // An address without a rank may be an offset in the own window, unless mapa gave it.
             let pc = self.warps[w].fragments[f].pc as usize;
-            let mapped = || address.base != Reg::Sink && self.is_mapped(pc, address.base);
-            let foreign = !remote && rank != own && (rank != 0 || mapped());
+            let low = rank == 0 && offset < RESERVED_SHARED;
+            let foreign = !remote && address.base != Reg::Sink && rank != own && !low;
             if foreign || !offset.is_multiple_of(8) || offset < RESERVED_SHARED || u64::from(offset) + 8 > end {
                 let (what, help) = if foreign {
                     (

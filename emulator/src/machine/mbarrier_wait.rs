@@ -7,6 +7,7 @@ use super::state::{At, Span};
 use super::unheeded::repeat;
 use super::warp::{Fragment, Passed, State};
 use crate::diagnostic::Severity;
+use crate::program::limits;
 use crate::program::op::{Op, Reg};
 use crate::protocol::{Timing, What};
 use crate::report::{Actor, EventKind};
@@ -27,20 +28,15 @@ impl Cluster<'_> {
         let one = addresses.only();
         let uniform = one.is_some() && self.warps[w].registers.is_uniform(parity_register, mask);
         let Some(slot) = one.filter(|_| uniform && parity <= 1) else {
-            let (what, help) = if uniform {
-                (format!("the parity waited for is {parity}"), "The parity of phase n is n mod 2.")
-            } else {
-                (
-                    "lanes of one warp wait for different barriers or parities".into(),
-                    "Let one lane wait at a time; lanes that wait apart are not modelled.",
-                )
-            };
+            if let Some(beyond) = limits::parity(parity.into()).filter(|_| uniform) {
+                return Err(self.beyond(site, beyond));
+            }
             return Err(Some(Box::new(self.problem(
                 "mbarrier-parity",
                 site,
-                what,
-                "The parity operand is 0 or 1 (PTX ISA 9.7.13.15.16).",
-                help.into(),
+                "lanes of one warp wait for different barriers or parities".into(),
+                limits::PARITY,
+                "Let one lane wait at a time; lanes that wait apart are not modelled.".into(),
             ))));
         };
         let barrier = self.barrier(w, slot, site, "waited on")?;

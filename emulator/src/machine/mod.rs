@@ -195,6 +195,7 @@ mod wgmma_work;
 mod wide_mma;
 
 pub(crate) use memory::place_name;
+pub(crate) use names::counted;
 pub use prepare::check;
 
 use crate::Options;

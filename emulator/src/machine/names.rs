@@ -1,10 +1,11 @@
 //! How messages call places, buffers, barriers and lanes.
 
-use super::cluster::Cluster;
+use super::cluster::{Cluster, Stop};
 use super::parties::{thread, triple};
 use super::registers::lanes;
 use crate::diagnostic::{Diagnostic, Label, Place, Severity, Subject};
 use crate::launch::{Region, RegionKind, RegionSpace};
+use crate::program::limits::Beyond;
 use crate::program::op::Reg;
 use crate::report::Barrier;
 
@@ -125,6 +126,11 @@ impl Cluster<'_> {
 
     pub fn label(&self, site: u32, text: impl Into<String>) -> Label {
         Label::new(self.place(site), text)
+    }
+
+    /// An operand holds a number that the instruction does not take.
+    pub fn beyond(&self, site: u32, beyond: Beyond) -> Stop {
+        Some(Box::new(self.problem(beyond.code, site, beyond.title, beyond.rule, beyond.help)))
     }
 
     /// An error with one place.

@@ -246,6 +246,15 @@ fn fits<'p>(program: &'p Program, launch: &Launch) -> Result<&'p Kernel, Vec<Dia
             "Launch with the required cluster, or change the directive.".into(),
             k,
         );
+    } else if kernel.explicit_cluster && kernel.required_cluster.is_none() && launch.cluster == [1, 1, 1] {
+        error(
+            "launch",
+            "cluster",
+            "launched without clusters, the kernel requires them (`.explicitcluster`)".into(),
+            "Launch with the cluster that the kernel is written for, or let the kernel say it: `.reqnctapercluster`."
+                .into(),
+            k,
+        );
     } else if ctas == 0 || ctas > 16 {
         error(
             "launch",

@@ -126,8 +126,8 @@ impl Cluster<'_> {
                 }
                 Space::Shared | Space::SharedCluster => {
                     // A variable's name is an offset in the CTA's own window.
-                    let named = address.base == Reg::Sink;
-                    self.shared_target(w, at & 0xffff_ffff, total, space == Space::SharedCluster && !named)
+                    let own = if address.base == Reg::Sink { (self.warps[w].cta as u64) << 24 } else { 0 };
+                    self.shared_target(w, at & 0xffff_ffff | own, total, space == Space::SharedCluster)
                 }
                 // Accesses of 32 bytes are to global memory only.
                 Space::Generic if at & !0xffff_ffff == SHARED_WINDOW && total != 32 => {
@@ -247,7 +247,7 @@ impl Cluster<'_> {
             let rank = at >> 24;
             *offset = at & 0x00ff_ffff;
             let beyond = offset.wrapping_sub(first) > last.wrapping_sub(first);
-            *wrong = u32::from(beyond) | u32::from(rank != 0 && rank != own) | at & (total as u32).wrapping_sub(1);
+            *wrong = u32::from(beyond) | u32::from(rank != own) | at & (total as u32).wrapping_sub(1);
         }
         let right = lanes(at.mask).fold(0, |all, lane| all | wrong[lane]) == 0;
         (right && total.is_power_of_two() && last >= first).then_some(offsets)
@@ -276,7 +276,7 @@ impl Cluster<'_> {
         let (rank, offset) = ((at >> 24) as usize, at & 0x00ff_ffff);
         let cta = if remote { rank } else { self.warps[w].cta };
         let bytes = self.ctas.get(cta)?.shared.bytes.len() as u64;
-        let own = remote || rank == 0 || rank == cta;
+        let own = remote || rank == cta;
         let fits = own && offset >= u64::from(RESERVED_SHARED) && offset + total <= bytes;
         fits.then_some(Target::Shared(cta, offset as u32))
     }

@@ -11,7 +11,8 @@ use super::warp::State;
 use crate::diagnostic::Severity;
 use crate::order::Reason;
 use crate::program::RESERVED_SHARED;
-use crate::program::op::Address;
+use crate::program::limits;
+use crate::program::op::{Address, Reg};
 use crate::protocol::What;
 use crate::report::EventKind;
 
@@ -21,14 +22,8 @@ impl Cluster<'_> {
         let c = self.warps[w].cta;
         self.whole_warp(w, mask, site)?;
         let columns = self.warps[w].registers.b32[usize::from(columns)][0];
-        if !columns.is_power_of_two() || !(32..=COLUMNS).contains(&columns) {
-            return Err(Some(Box::new(self.problem(
-                "tensor-columns",
-                site,
-                format!("tcgen05.alloc asks for {} of tensor memory", counted(columns, "column")),
-                "The number of columns is a power of two from 32 to 512 (PTX ISA 9.7.16.7.1).",
-                "Round up to the next power of two, 32 at least.".into(),
-            ))));
+        if let Some(beyond) = limits::columns(false, columns.into()) {
+            return Err(self.beyond(site, beyond));
         }
         if let Some((by, given_up)) = self.ctas[c].tensor_relinquished {
             let help = if by == w {
@@ -61,7 +56,16 @@ impl Cluster<'_> {
                 "Give it the address of a shared variable of 4 bytes: `mov.u32 %r, slot;`.".into(),
             ))));
         }
-        let slot = whole as u32 & 0x00ff_ffff;
+        let (rank, slot) = (whole as usize >> 24 & 0xff, whole as u32 & 0x00ff_ffff);
+        if address.base != Reg::Sink && rank != c && rank < self.ctas.len() {
+            return Err(Some(Box::new(self.problem(
+                "out-of-bounds",
+                site,
+                format!("tcgen05.alloc would write its result to {whole:#x}, in the shared memory of CTA {rank} of the cluster"),
+                "The destination of tcgen05.alloc is a 32-bit location in the CTA's own shared memory (PTX ISA 9.7.16.7.1).",
+                "Pass the address of the CTA's own variable, as `mov.u32 %r, slot;` gives it.".into(),
+            ))));
+        }
         if !slot.is_multiple_of(4) || slot < RESERVED_SHARED || slot as usize + 4 > self.ctas[c].shared.bytes.len() {
             let end = self.ctas[c].shared.bytes.len();
             let short = self.short_of_shared(u64::from(slot) + 4).filter(|_| slot.is_multiple_of(4));

@@ -14,6 +14,7 @@ use super::step::PARAM_WINDOW;
 use super::tensor_maps::{MAP_BYTES, MapPlace, USED_BYTES};
 use crate::diagnostic::Severity;
 use crate::program::RESERVED_SHARED;
+use crate::program::limits;
 use crate::program::op::{Address, Op, Reg, TmaKind, TmaOp};
 use crate::report::Memory;
 use crate::tensor_map::{Element, Swizzle, TensorMap};
@@ -51,7 +52,7 @@ impl Cluster<'_> {
 
     /// What a plain bulk copy means: bytes in a row.
     pub fn plain_bytes(&mut self, at: At, lane: usize, op: &TmaOp) -> Result<GlobalSide, Stop> {
-        let rule = "A plain bulk copy moves a multiple of 16 bytes between addresses that are multiples of 16 (PTX ISA, cp.async.bulk).";
+        let rule = limits::BULK_RULE;
         let registers = &self.warps[at.w].registers;
         let bytes = op.bytes.map_or(0, |reg| registers.b32[usize::from(reg)][lane]);
         let address = (registers.lane(op.map.base, lane) as u64).wrapping_add(op.map.offset as u64);
@@ -69,9 +70,8 @@ impl Cluster<'_> {
             map: None,
             lattice: None,
         };
-        if bytes == 0 || !bytes.is_multiple_of(16) {
-            let what = format!("a bulk copy of {bytes} bytes");
-            return Err(self.refused(at, "bulk-size", what, rule, "Copy a positive multiple of 16 bytes."));
+        if let Some(beyond) = limits::bulk_bytes(bytes.into()) {
+            return Err(self.beyond(at.site, beyond));
         }
         if op.kind == TmaKind::Forward {
             let from = self.shared_slot(at, lane, &op.map, false, bytes, 16)?;
@@ -296,7 +296,8 @@ impl Cluster<'_> {
         let (rank, offset) = ((raw >> 24) as usize, raw & 0x00ff_ffff);
         let cta = if remote && address.base != Reg::Sink { rank } else { own };
         let end = self.ctas.get(cta).map_or(0, |c| c.shared.bytes.len() as u64);
-        let foreign = !remote && rank != 0 && rank != own;
+        let low = rank == 0 && offset < RESERVED_SHARED;
+        let foreign = !remote && address.base != Reg::Sink && rank != own && !low;
         if let Some(Elsewhere { whose, .. }) = self.not_shared(at.w, whole, remote) {
             return Err(Some(Box::new(self.problem(
                 "bulk-shared-address",

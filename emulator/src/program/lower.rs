@@ -190,6 +190,7 @@ fn entry(
             required_threads: None,
             max_threads: None,
             required_cluster: None,
+            explicit_cluster: false,
             scopes: false,
             half_stores: false,
             multiplies: false,
@@ -249,6 +250,7 @@ fn entry(
             "maxntid" => {
                 lowering.kernel.max_threads = Some(dims().iter().fold(1, |n: u32, &d| n.saturating_mul(d)));
             }
+            "explicitcluster" => lowering.kernel.explicit_cluster = true,
             "reqnctapercluster" => lowering.kernel.required_cluster = Some(dims()),
             // More than a thread can have says nothing (ptxas 13.5: "Too many maxnreg specified …, will be ignored").
             "maxnreg" if dims()[0] > MOST_REGISTERS => lowering.kernel.too_many_registers = Some(dims()[0]),
@@ -266,7 +268,7 @@ fn entry(
                 fail(*span, wrong(message, "Add both of them."));
             }
             "minnctapersm" => ctas_an_sm = Some(dims()[0].max(1)),
-            "maxnctapersm" | "explicitcluster" | "maxclusterrank" | "noreturn" | "pragma" => {}
+            "maxnctapersm" | "maxclusterrank" | "noreturn" | "pragma" => {}
             other => fail(*span, not_modelled(&format!("the directive `.{other}`"), "Remove it.")),
         }
     }

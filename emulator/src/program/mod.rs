@@ -20,6 +20,7 @@ pub(crate) mod known;
 pub(crate) mod lanes;
 mod layout;
 pub(crate) mod leaving;
+pub(crate) mod limits;
 mod lower;
 pub(crate) mod matrix;
 pub(crate) mod narrow;
@@ -122,6 +123,8 @@ pub(crate) struct Kernel {
     pub required_threads: Option<[u32; 3]>,
     pub max_threads: Option<u32>,
     pub required_cluster: Option<[u32; 3]>,
+    /// `.explicitcluster`: it cannot be launched without clusters.
+    pub explicit_cluster: bool,
     /// A statement that asks for the time or the SM's number, where what the kernel does may depend on that.
     pub timed: Option<u32>,
     /// See [`facts::needs_scopes`].

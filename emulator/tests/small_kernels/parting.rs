@@ -119,8 +119,10 @@ fn a_part_of_a_warp_waits_for_the_rest_which_goes_on() {
     for body in [
         "@%p1 barrier.sync 1;",
         "@%p1 barrier.sync 1;\n@%p1 barrier.sync 1;",
+        "@%p1 barrier.sync 1, 0;",
         "@%p1 bar.warp.sync 0xffff;\n@%p1 barrier.sync 1, 64;",
         "@!%p1 bra END;\nbarrier.sync 1;",
+        "mov.u32 %r5, 0;\nAGAIN:\n@!%p1 bra OVER;\nbarrier.sync 1;\nOVER:\nadd.u32 %r5, %r5, 1;\nsetp.lt.u32 %p4, %r5, 3;\n@%p4 bra AGAIN;",
         "@!%p1 bra OVER;\nbarrier.sync 1;\nOVER:\nadd.u32 %r9, %r9, 0;\n@!%p1 bra END;\nbarrier.sync 2;",
         &format!("{both}bar.sync 0;"),
         &format!("{both}bar.warp.sync 0xffffffff;"),

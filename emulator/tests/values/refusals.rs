@@ -35,6 +35,68 @@ fn a_hundred_errors_are_told() {
     );
 }
 
+/// Numbers for which there is a finding when a register holds them: of constants it is told when the text is loaded, whether they are executed
+/// or not, as ptxas 13.5 does. What that takes is left to the run.
+#[test]
+fn numbers_that_an_instruction_does_not_take_are_refused() {
+    let over = |statement: &str| kernel(&format!("bra.uni OVER;\n{statement}\nOVER:"));
+    for (statement, code, says) in [
+        ("bar.sync 16;", "named-barrier", "there is no barrier 16"),
+        ("barrier.cta.red.popc.u32 %r0, 16, %p0;", "named-barrier", "there is no barrier 16"),
+        ("barrier.sync 1, 48;", "named-barrier", "barrier 1 cannot wait for that many threads, 48 threads"),
+        ("bar.sync %r1, 48;", "named-barrier", "a CTA barrier cannot wait for that many threads, 48 threads"),
+        (
+            "bar.red.and.pred %p1, 2, 33, %p0;",
+            "named-barrier",
+            "barrier 2 cannot wait for that many threads, 33 threads",
+        ),
+        ("bar.arrive 3, 0;", "named-barrier", "barrier 3 cannot wait for that many threads, 0 threads"),
+        ("mbarrier.init.shared.b64 [bar], 0;", "mbarrier-count", "`bar` is initialised for 0 arrivals"),
+        (
+            "mbarrier.init.shared.b64 [%r1], 1048576;",
+            "mbarrier-count",
+            "an mbarrier is initialised for 1048576 arrivals",
+        ),
+        ("mbarrier.arrive.shared.b64 _, [bar], 0;", "mbarrier-count", "0 arrivals at `bar`"),
+        ("mbarrier.try_wait.parity.shared.b64 %p0, [bar], 2;", "mbarrier-parity", "the parity waited for is 2"),
+        ("cp.async.bulk.global.shared::cta.bulk_group [%d8], [smem], 20;", "bulk-size", "a bulk copy of 20 bytes"),
+        ("cp.async.bulk.prefetch.L2.global [%d8], 1048576;", "bulk-size", "a bulk copy of 1048576 bytes"),
+        (
+            "cp.async.ca.shared.global [smem], [%d8], 8, 12;",
+            "bulk-size",
+            "a thread would take 12 bytes of the 8 that its cp.async copies",
+        ),
+        (
+            "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [smem], 48;",
+            "tensor-columns",
+            "tcgen05.alloc asks for 48 columns of tensor memory",
+        ),
+        (
+            "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r1, 1024;",
+            "tensor-columns",
+            "tcgen05.dealloc frees 1024 columns of tensor memory",
+        ),
+    ] {
+        let errors = emulator::load(&over(statement)).expect_err(statement);
+        assert_eq!((errors[0].code, &*errors[0].title), (code, says), "{statement}: {errors:#?}");
+        assert!(statement.starts_with(&*errors[0].labels[0].place.text), "{statement}: {errors:#?}");
+    }
+    for statement in [
+        "bar.sync 15, 64;",
+        "bar.sync 0, 0;",
+        "bar.sync 0, 1056;",
+        "barrier.red.popc.u32 %r0, 1, 32, %p0;",
+        "mbarrier.init.shared.b64 [bar], 1048575;",
+        "mbarrier.arrive.expect_tx.shared.b64 _, [bar], 0;",
+        "mbarrier.try_wait.parity.shared.b64 %p0, [bar], 1, 2000;",
+        "cp.async.bulk.prefetch.L2.global [%d8], 0;",
+        "cp.async.ca.shared.global [smem], [%d8], 8, 0;",
+        "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [smem], 512;",
+    ] {
+        assert!(emulator::load(&over(statement)).is_ok(), "{statement}");
+    }
+}
+
 /// Results that go nowhere, vectors of nothing, constants as addresses and out of range: what ptxas 13.5 refuses (`vocabulary/operands.rs`
 /// asks it of every form).
 #[test]

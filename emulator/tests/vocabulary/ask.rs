@@ -85,34 +85,3 @@ pub fn refused(ptxas: &Path, (target, test): (&str, &str), statements: &[String]
     }
     panic!("ptxas cannot read the statements");
 }
-
-/// What is refused by a finding of its own when it is executed: the beginning of a statement, of what ptxas says, and the finding.
-const WHEN_EXECUTED: &[(&str, &str, &str)] = &[
-    ("tcgen05.alloc.", "Argument 1", "tensor-columns"),
-    ("tcgen05.dealloc.", "Argument 1", "tensor-columns"),
-    ("mbarrier.init.", "Argument 1", "mbarrier-count"),
-    ("mbarrier.arrive", "Argument 2", "mbarrier-count"),
-    ("mbarrier.expect_tx.", "Argument 1", "mbarrier-bytes"),
-    ("mbarrier.complete_tx.", "Argument 1", "mbarrier-bytes"),
-    ("mbarrier.test_wait.parity", "Argument 2", "mbarrier-parity"),
-    ("mbarrier.try_wait.parity", "Argument 2", "mbarrier-parity"),
-    ("cp.async.bulk.", "Argument 2", "bulk-size"),
-    ("cp.async.bulk.prefetch.", "Argument 1", "bulk-size"),
-    ("cp.reduce.async.bulk.", "Argument 2", "bulk-size"),
-    ("bar", "Barrier number", "named-barrier"),
-    ("bar", "Number of threads", "named-barrier"),
-    ("bar", "Instruction", "named-barrier"),
-];
-
-/// Whether a constant that ptxas refuses is one that the emulator finds when the statement is executed.
-pub fn found_when_executed(statement: &str, said: &str) -> bool {
-    let said = said.trim_start_matches(|c: char| c.is_ascii_lowercase() || c == ' ' || c == ':');
-    WHEN_EXECUTED.iter().any(|(begin, why, _)| statement.starts_with(begin) && said.starts_with(why))
-}
-
-#[test]
-fn findings_that_are_named_exist() {
-    for (begin, _, code) in WHEN_EXECUTED {
-        assert!(emulator::CODES.iter().any(|(known, _)| known == code), "{begin}: {code}");
-    }
-}

@@ -93,7 +93,7 @@ pub(super) fn decode(l: &mut Lowering, inst: &Instruction) -> Result<Decoded, Ba
                 break;
             }
             types::check(l, inst, base, mods)?;
-            places::check(inst, base, mods)?;
+            places::check(l, inst, base, mods)?;
             return Ok(decoded);
         }
     }

@@ -3,10 +3,12 @@
 
 use super::{describe, wrong};
 use crate::program::Bad;
+use crate::program::limits::{self, Beyond};
+use crate::program::lower::{Binding, Lowering};
 use crate::syntax::ast::{Instruction, Operand};
 
 /// Refuses operands that ptxas takes in no kernel.
-pub(super) fn check(inst: &Instruction, base: &str, mods: &[&str]) -> Result<(), Bad> {
+pub(super) fn check(l: &Lowering, inst: &Instruction, base: &str, mods: &[&str]) -> Result<(), Bad> {
     for (n, operand) in inst.operands.iter().enumerate() {
         match operand {
             Operand::Sink => discarded(inst, base, mods, n)?,
@@ -18,7 +20,7 @@ pub(super) fn check(inst: &Instruction, base: &str, mods: &[&str]) -> Result<(),
             }
             Operand::Vector(parts) => vector(inst, base, n, parts)?,
             Operand::Memory(address, ..) => constant_address(inst, base, mods, address)?,
-            Operand::Integer(value) => constant(inst, base, mods, n, *value)?,
+            Operand::Integer(value) => constant(l, inst, base, mods, (n, *value))?,
             _ => {}
         }
     }
@@ -80,9 +82,8 @@ fn constant_address(inst: &Instruction, base: &str, mods: &[&str], address: &Ope
     ))
 }
 
-/// Constants that an instruction has no use for. What there is a finding for when it is executed (a number of columns, of arrivals, of
-/// threads, of bytes, a parity) is left to that: it knows the names of barriers and buffers, and has a code of its own.
-fn constant(inst: &Instruction, base: &str, mods: &[&str], n: usize, value: i64) -> Result<(), Bad> {
+/// Constants that an instruction has no use for.
+fn constant(l: &Lowering, inst: &Instruction, base: &str, mods: &[&str], (n, value): (usize, i64)) -> Result<(), Bad> {
     let has = |what: &str| mods.contains(&what);
     let first = mods.first().copied().unwrap_or_default();
     let refuse =
@@ -90,12 +91,12 @@ fn constant(inst: &Instruction, base: &str, mods: &[&str], n: usize, value: i64)
     if mask(base, mods) == Some(n) && !(0..=0xffff).contains(&value) {
         return refuse("the mask", "It has 16 bits, one for each CTA of a cluster.");
     }
+    if let Some(Beyond { code, title, rule, help }) = beyond(l, inst, base, mods, (n, value)) {
+        return Err(Bad { code, message: title, rule: rule.into(), help, cause: None });
+    }
     match (base, first, n) {
         ("bfe", _, 2 | 3) | ("bfi", _, 3 | 4) if !(0..=255).contains(&value) => {
             refuse("a position or length", "It is a number of bits, 0 to 255 (PTX ISA, bfe, bfi).")
-        }
-        ("cp", "async", 3) if !has("bulk") && !(0..=16).contains(&value) => {
-            refuse("the size of the source", "It is at most the 16 bytes that are written (PTX ISA, cp.async).")
         }
         ("createpolicy", "range", 2) if matches!(inst.operands.get(3), Some(Operand::Integer(all)) if (*all as u32) < value as u32) => {
             refuse("the primary size", "It is at most the total size, which stands behind it (PTX ISA, createpolicy).")
@@ -105,6 +106,53 @@ fn constant(inst: &Instruction, base: &str, mods: &[&str], n: usize, value: i64)
             refuse("the predicate", "With `.bf16` it is a register: declare one with `.reg .pred`.")
         }
         _ => Ok(()),
+    }
+}
+
+/// Constants for which there is a finding when a register holds them. What ptxas takes is left to that: no threads at a CTA barrier and more than
+/// a CTA has, no bytes of a copy, more arrivals than an mbarrier counts.
+fn beyond(l: &Lowering, inst: &Instruction, base: &str, mods: &[&str], (n, value): (usize, i64)) -> Option<Beyond> {
+    let has = |what: &str| mods.contains(&what);
+    let what = match mods {
+        ["cta", what, ..] | [what, ..] => *what,
+        [] => "",
+    };
+    let mbarrier = |n: usize| {
+        let name = match inst.operands.get(n) {
+            Some(Operand::Memory(at, ..)) => match &**at {
+                Operand::Name(name) => Some(name),
+                _ => None,
+            },
+            _ => None,
+        };
+        let shared = name.filter(|name| matches!(l.lookup(name), Some(Binding::Shared(_))));
+        shared.map_or("an mbarrier".into(), |name| format!("`{name}`"))
+    };
+    match (base, what, n) {
+        ("bar" | "barrier", "sync" | "arrive", 0) | ("bar" | "barrier", "red", 1) => limits::barrier_number(value),
+        ("bar" | "barrier", "sync" | "arrive", 1) | ("bar" | "barrier", "red", 2) => {
+            let barrier = match inst.operands.get(n - 1) {
+                Some(Operand::Integer(id)) => format!("barrier {id}"),
+                _ => "a CTA barrier".into(),
+            };
+            let refused = value % 32 != 0 || value == 0 && what == "arrive";
+            limits::barrier_threads(&barrier, value).filter(|_| refused)
+        }
+        ("tcgen05", "alloc" | "dealloc", 1) => limits::columns(what == "dealloc", value),
+        ("mbarrier", "init", 1) => limits::initial_count(&mbarrier(0), value),
+        ("mbarrier", "arrive" | "arrive_drop", 2) if !has("expect_tx") => {
+            limits::arrivals(&mbarrier(1), value).filter(|_| value <= 0)
+        }
+        ("mbarrier", "try_wait" | "test_wait", 2) if has("parity") => limits::parity(value),
+        ("cp", ..) if has("bulk") && !has("tensor") => {
+            let bytes = if has("prefetch") { 1 } else { 2 };
+            limits::constant_bulk_bytes(value).filter(|_| n == bytes)
+        }
+        ("cp", "async", 3) => match inst.operands.get(2) {
+            Some(&Operand::Integer(copies)) => limits::source_bytes("a thread", copies as u32, value),
+            _ => None,
+        },
+        _ => None,
     }
 }
 
