@@ -118,8 +118,9 @@ fn beyond(l: &Lowering, inst: &Instruction, base: &str, mods: &[&str], (n, value
         [] => "",
     };
     let mbarrier = |n: usize| {
+        // What lies behind a variable's beginning may be called otherwise.
         let name = match inst.operands.get(n) {
-            Some(Operand::Memory(at, ..)) => match &**at {
+            Some(Operand::Memory(at, 0, ..)) => match &**at {
                 Operand::Name(name) => Some(name),
                 _ => None,
             },
