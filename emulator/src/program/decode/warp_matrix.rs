@@ -105,7 +105,6 @@ pub(super) fn fragment(l: &Lowering, inst: &Instruction, mods: &[&str], n: usize
     let has = |what: &str| mods.contains(&what);
     // It makes instructions of FP16 and an addition of these: with all of D, and with registers of C.
     let narrow = has("e4m3") || has("e5m2");
-    let (adds_to, adds) = (narrow && (has("m16n8k16") || has("f16")), narrow);
     let elements = |n: usize| match inst.operands.get(n) {
         Some(Operand::Vector(elements)) => elements.as_slice(),
         _ => &[],
@@ -114,10 +113,10 @@ pub(super) fn fragment(l: &Lowering, inst: &Instruction, mods: &[&str], n: usize
     let integers = elements(n).iter().any(|element| matches!(element, Operand::Integer(_)));
     let refuse = |what: &str, help: &str| Err(wrong(format!("{what} in a fragment of `{}`", inst.opcode), help));
     let one_type = has("tf32") && (1..4).any(floats);
-    if n == 0 && (adds_to || one_type) && elements(0).contains(&Operand::Sink) {
+    if n == 0 && (narrow || one_type) && elements(0).contains(&Operand::Sink) {
         return refuse("`_`", "Name a register for each element.");
     }
-    if n > 0 && integers && (n == 3 && adds || floats(n) || one_type) {
+    if n > 0 && integers && (n == 3 && narrow || floats(n) || one_type) {
         return refuse("an integer", "Move it to a register first, `mov.b32 %r0, 0;`: these fragments take registers.");
     }
     Ok(n > 0 && elements(n).iter().any(|element| register(l, element).is_some()))
