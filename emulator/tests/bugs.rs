@@ -87,6 +87,8 @@ mod untried_kernels;
 mod untried_maps;
 #[path = "bugs/waited.rs"]
 mod waited;
+#[path = "bugs/whole_depth.rs"]
+mod whole_depth;
 #[path = "bugs/words.rs"]
 mod words;
 

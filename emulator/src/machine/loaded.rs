@@ -9,25 +9,35 @@ use super::unread::Copies;
 use crate::diagnostic::Severity;
 use crate::order::{BLOCK, GRANULE, Run};
 use crate::tensor_map::Swizzle;
+use smallvec::SmallVec;
 use std::collections::VecDeque;
 
 /// What a KiB of shared memory holds.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Content {
     /// Counts what was written there; 0: nothing.
     version: u32,
-    /// The last tensor copy into it, if nothing else was written since.
-    load: Option<Load>,
-    /// The granules of it that nobody has read, where that counts.
+    /// The tensor copies into it of which something is there: two where a box ends within the KiB and another one begins, more where they are small.
+    loads: SmallVec<[Load; 2]>,
+    /// The granules of them that nobody has read, where that counts.
     unread: u64,
 }
 
-/// What a tensor copy wrote to a KiB: its swizzle, the granules, and the box that they belong to.
+/// What is left in a KiB of what a tensor copy wrote there: its swizzle, the granules, the box that they belong to, and what tells it from others.
 #[derive(Clone, Copy, Debug)]
 struct Load {
     swizzle: Swizzle,
     granules: u64,
     tile: u32,
+    version: u32,
+}
+
+impl Content {
+    /// The copy that wrote the granule at an address of this KiB.
+    fn load(&self, at: u32) -> Option<&Load> {
+        let granule = at % BLOCK as u32 / GRANULE as u32;
+        self.loads.iter().find(|load| load.granules >> granule & 1 == 1)
+    }
 }
 
 /// The granules of a KiB that lie between these addresses.
@@ -54,16 +64,25 @@ impl Loaded {
             self.blocks.resize(last, Content::default());
         }
         self.versions += 1;
+        let version = self.versions;
         let new = tile.map(|tile| (tile.swizzle, tile.watched, self.tiles.add(tile, (last - first) as u32)));
         for (n, block) in (first as u32..).zip(&mut self.blocks[first..last]) {
             let granules = granules(n, start, end);
-            if let Some(old) = block.load {
-                let gone = new.is_some() && granules == u64::MAX;
-                self.tiles.let_go(old.tile, n, block.unread, gone);
+            let Content { loads, unread, .. } = block;
+            loads.retain(|old| {
+                let touched = old.granules & granules != 0;
+                if touched {
+                    let gone = new.is_some() && old.granules & !granules == 0;
+                    self.tiles.let_go(old.tile, n, *unread & old.granules, gone);
+                    *unread &= !old.granules;
+                }
+                !touched
+            });
+            if let Some((swizzle, watched, tile)) = new {
+                loads.push(Load { swizzle, granules, tile, version });
+                *unread |= if watched { granules } else { 0 };
             }
-            let load = new.map(|(swizzle, _, tile)| Load { swizzle, granules, tile });
-            let unread = if new.is_some_and(|(_, watched, _)| watched) { granules } else { 0 };
-            *block = Content { version: self.versions, load, unread };
+            block.version = version;
         }
     }
 
@@ -108,15 +127,15 @@ impl Loaded {
 
     /// The boxes that lie somewhere, in no order.
     pub fn tiles(&self) -> impl Iterator<Item = &Tile> {
-        let mut known: Vec<u32> = self.blocks.iter().filter_map(|block| Some(block.load?.tile)).collect();
+        let mut known: Vec<u32> = self.blocks.iter().flat_map(|block| &block.loads).map(|load| load.tile).collect();
+        known.sort_unstable();
         known.dedup();
         known.into_iter().filter_map(|n| self.tiles.get(n))
     }
 
     /// An MMA takes rows of the box that lies at its operand's address, from the first on.
     pub fn taken(&mut self, laid: &Laid) {
-        let block = self.blocks.get(laid.d.start as usize / BLOCK as usize);
-        let Some(load) = block.and_then(|content| content.load) else { return };
+        let Some(load) = self.load_at(laid.d.start).copied() else { return };
         if let Some(tile) =
             self.tiles.get_mut(load.tile).filter(|tile| laid.d.start.saturating_sub(tile.start) < tile.pitch)
         {
@@ -126,17 +145,20 @@ impl Loaded {
 
     /// The box that was loaded to this address.
     pub fn tile(&self, at: u32) -> Option<&Tile> {
-        let load = self.blocks.get(at as usize / BLOCK as usize)?.load?;
-        let loaded = load.granules >> (at % BLOCK as u32 / GRANULE as u32) & 1 == 1;
-        self.tiles.get(load.tile).filter(|_| loaded)
+        self.tiles.get(self.load_at(at)?.tile)
+    }
+
+    fn load_at(&self, at: u32) -> Option<&Load> {
+        self.blocks.get(at as usize / BLOCK as usize)?.load(at)
     }
 
     /// The CTA has ended: what nobody has read of the boxes that were loaded.
     pub fn never_read(&mut self) -> Vec<NeverRead> {
         for (n, block) in (0..).zip(&mut self.blocks) {
-            if let Some(load) = block.load.take() {
-                self.tiles.let_go(load.tile, n, std::mem::take(&mut block.unread), true);
+            for load in block.loads.drain(..) {
+                self.tiles.let_go(load.tile, n, block.unread & load.granules, true);
             }
+            block.unread = 0;
         }
         self.tiles.never_read()
     }
@@ -148,7 +170,7 @@ impl Loaded {
             let end = self.blocks.len().min(first + blocks as usize);
             for (n, content) in (first..).zip(self.blocks.get(first..end)?) {
                 let other = |load: &Load| load.swizzle != swizzle && load.granules & granules != 0;
-                if let Some(load) = content.load.filter(other) {
+                if let Some(load) = content.loads.iter().find(|load| other(load)) {
                     return Some((*self.tiles.get(load.tile)?, load.swizzle, n as u32 * BLOCK as u32));
                 }
             }
@@ -156,9 +178,10 @@ impl Loaded {
         None
     }
 
-    /// What tells a box that was loaded there from others.
+    /// What tells a box that was loaded there from others, or what else was written.
     pub fn version(&self, offset: u32) -> u32 {
-        self.blocks.get(offset as usize / BLOCK as usize).map_or(0, |content| content.version)
+        let content = self.blocks.get(offset as usize / BLOCK as usize);
+        content.map_or(0, |content| content.load(offset).map_or(content.version, |load| load.version))
     }
 }
 

@@ -31,7 +31,7 @@ pub struct Tile {
     pub pitch: u32,
     /// Rows of a box of two dimensions, those that have one element left out; else 0.
     pub rows: u32,
-    /// Who reads it counts: it is made of whole KiB, and all of it lies within the tensor.
+    /// Who reads it counts: it is made of whole granules, and all of it lies within the tensor.
     pub watched: bool,
     /// Of a box of two dimensions, where in its tensor it begins.
     pub origin: Option<Origin>,
@@ -75,7 +75,7 @@ impl Lost {
 impl Tile {
     /// So many bytes hold these rows, of a box of two dimensions or not.
     pub fn new(start: u32, bytes: u32, swizzle: Swizzle, site: u32, rows: &[Rows], flat: bool) -> Tile {
-        let whole = [start, bytes].iter().all(|n| u64::from(*n).is_multiple_of(BLOCK));
+        let whole = [start, bytes].iter().all(|n| u64::from(*n).is_multiple_of(GRANULE));
         Tile {
             start,
             bytes,
