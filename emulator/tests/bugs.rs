@@ -65,6 +65,8 @@ mod several;
 mod steps;
 #[path = "bugs/synced.rs"]
 mod synced;
+#[path = "bugs/tile_order.rs"]
+mod tile_order;
 #[path = "bugs/tiles.rs"]
 mod tiles;
 #[path = "bugs/tiles_silent.rs"]

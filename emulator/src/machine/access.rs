@@ -320,6 +320,7 @@ impl<'a> Cluster<'a> {
             if self.options.judges() {
                 let cta = self.warps[w].cta;
                 self.ctas[cta].drawn_up.stored(site, cta, &targets);
+                self.note_store_of_sums(w, site, &targets);
             }
         }
         let time = self.warps[w].fragments[f].ready_at;

@@ -79,6 +79,8 @@ pub struct Chip<'a> {
     pub inputs: super::inputs::Inputs,
     pub drained: super::drained::Drained,
     pub supplies: super::supplies::Supplies,
+    pub sums: super::sums::Sums,
+    pub placed: super::placed::Placed,
     /// Their notes that say nothing where anything was found.
     pub if_clean: Findings,
     pub queue: Queue,
@@ -164,6 +166,8 @@ impl<'a> Chip<'a> {
             inputs: Default::default(),
             drained: Default::default(),
             supplies: Default::default(),
+            sums: Default::default(),
+            placed: Default::default(),
             if_clean: Findings::default(),
             queue: Queue { next: 0, total: nx * ny * nz, clusters: [nx, ny, nz] },
             groups,

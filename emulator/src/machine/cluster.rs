@@ -146,6 +146,8 @@ pub struct Cluster<'a> {
     pub inputs: super::inputs::Inputs,
     pub drained: super::drained::Drained,
     pub supplies: super::supplies::Supplies,
+    pub sums: super::sums::Sums,
+    pub placed: super::placed::Placed,
     /// Notes that say nothing where anything was found: they may be consequences of it.
     pub if_clean: Vec<crate::diagnostic::Diagnostic>,
     /// Found out when a hang asks for them.

@@ -57,6 +57,8 @@ impl<'a> Chip<'a> {
         std::mem::take(&mut cluster.if_clean).into_iter().for_each(|note| self.if_clean.add(note));
         self.drained.join(std::mem::take(&mut cluster.drained));
         self.supplies.join(std::mem::take(&mut cluster.supplies));
+        self.sums.join(std::mem::take(&mut cluster.sums));
+        self.placed.join(std::mem::take(&mut cluster.placed));
         cluster.global = Arc::default();
         self.ended.push(*cluster);
     }
@@ -92,9 +94,13 @@ impl<'a> Chip<'a> {
         for (_, more) in self.findings {
             findings.join(more);
         }
+        let place = |site: u32| self.s.kernel.sites.get(site as usize).cloned().unwrap_or_default();
+        let label = |site: u32, text: String| Label::new(place(site), text);
         if completed && findings.is_empty() {
-            let place = |site: u32| self.s.kernel.sites.get(site as usize).cloned().unwrap_or_default();
-            let label = |site: u32, text: String| Label::new(place(site), text);
+            let told = [self.sums.judge(label), self.placed.judge(&self.global, label)];
+            told.into_iter().flatten().for_each(|finding| findings.add(finding));
+        }
+        if completed && findings.is_empty() {
             findings.join(self.if_clean);
             // What threads copy is known of clusters that compute values.
             let copies = self.s.kernel.multiplies && self.s.options.values == Values::All;

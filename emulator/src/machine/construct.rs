@@ -88,6 +88,8 @@ impl<'a> Cluster<'a> {
             inputs: Default::default(),
             drained: Default::default(),
             supplies: Default::default(),
+            sums: Default::default(),
+            placed: Default::default(),
             if_clean: vec![],
             groups: Default::default(),
             writers: Default::default(),

@@ -142,6 +142,7 @@ impl Cluster<'_> {
             depths: d.elements.depth().into(),
             size: None,
             rows: None,
+            line: None,
             guessed: !said,
             element: match &of.content {
                 Content::Random(Random { number: NumberType::F16, .. }) => Some(Element::F16),

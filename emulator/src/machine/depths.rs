@@ -5,6 +5,7 @@ use super::cluster::Cluster;
 use super::footprints::footprint;
 use super::formats::Format;
 use super::names::counted;
+use super::sums::Line;
 use super::tensor::SharedDescriptor;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::order::Footprint;
@@ -58,6 +59,8 @@ pub struct Slice {
     pub size: Option<i64>,
     /// Of a K-major operand of a box: its first row, counted in the tensor, and how many the tensor has.
     pub rows: Option<(i64, i64)>,
+    /// What lies along M or N of an operand of a box.
+    pub line: Option<Line>,
     /// The launch does not say how long the rows are that it was copied from.
     pub guessed: bool,
     /// Of a tensor map, or of what the launch says of a buffer that threads copy.
@@ -196,7 +199,7 @@ fn cross(footprints: [(&Footprint, u64); 2]) -> Option<u32> {
 impl Cluster<'_> {
     /// What an operand takes, if a box whose origin is known was loaded there and it is read as it was loaded; and else, if that lies at the
     /// width of its elements, their type in the box and the copy.
-    fn slice_of(&self, cta: usize, laid: &Laid) -> Result<Slice, Option<(Element, u32)>> {
+    pub fn slice_of(&self, cta: usize, laid: &Laid) -> Result<Slice, Option<(Element, u32)>> {
         let Laid { d, mn_major, .. } = *laid;
         let loaded = &self.ctas[cta].loaded;
         let at = d.chunk(0, 0, mn_major);
@@ -208,15 +211,27 @@ impl Cluster<'_> {
         }
         let (row, byte) = tile.place(at);
         let (inner, outer) = (origin.at[0] + i64::from(byte * 8 / bits), origin.at[1] + i64::from(row));
-        let (first, size) = if mn_major { (outer, origin.sizes[1]) } else { (inner, origin.sizes[0]) };
+        let (outer_size, inner_size) = (origin.sizes[1] as i64, origin.sizes[0] as i64);
+        let ((first, size), (line, lines)) = match mn_major {
+            true => ((outer, outer_size), (inner, inner_size)),
+            false => ((inner, inner_size), (outer, outer_size)),
+        };
         let depths = d.elements.depth().into();
         let (element, load) = (Some(origin.element), tile.site);
         Ok(Slice {
             piece: Piece::Box(loaded.version(d.start)),
             first,
             depths,
-            size: Some(size as i64),
-            rows: (!mn_major).then_some((outer, origin.sizes[1] as i64)),
+            size: Some(size),
+            rows: (!mn_major).then_some((line, lines)),
+            line: Some(Line {
+                tensor: (origin.address, origin.plane),
+                first: line,
+                rows: laid.rows.into(),
+                size: lines,
+                mn_major,
+                load,
+            }),
             guessed: false,
             element,
             load,

@@ -53,22 +53,31 @@ impl By {
 }
 
 impl Rowwise {
-    /// Lanes side by side that store to as many rows: whether to one column each time. `None`: they store otherwise.
     fn in_columns(&self, tile: &Tile, by: By) -> Option<bool> {
-        let mut all = true;
-        let groups = self.places.chunks_exact(LANES);
-        if groups.len() == 0 || !groups.remainder().is_empty() {
+        in_columns(&self.places, tile, by)
+    }
+}
+
+/// Whether lanes store 16 bytes each to rows that follow each other, and to one column of a tile as a copy takes it.
+pub fn are_rows_of(places: &[u32], tile: &Tile) -> bool {
+    in_columns(places, tile, By::Swizzle(tile.swizzle)) == Some(true)
+}
+
+/// Lanes side by side that store to as many rows: whether to one column each time. `None`: they store otherwise.
+fn in_columns(places: &[u32], tile: &Tile, by: By) -> Option<bool> {
+    let mut all = true;
+    let groups = places.chunks_exact(LANES);
+    if groups.len() == 0 || !groups.remainder().is_empty() {
+        return None;
+    }
+    for group in groups {
+        let places: SmallVec<[(u32, u32); LANES]> = group.iter().map(|&at| by.place(tile, at)).collect();
+        if places.windows(2).any(|two| two[1].0 != two[0].0 + 1) {
             return None;
         }
-        for group in groups {
-            let places: SmallVec<[(u32, u32); LANES]> = group.iter().map(|&at| by.place(tile, at)).collect();
-            if places.windows(2).any(|two| two[1].0 != two[0].0 + 1) {
-                return None;
-            }
-            all &= places.iter().all(|place| place.1 == places[0].1);
-        }
-        Some(all)
+        all &= places.iter().all(|place| place.1 == places[0].1);
     }
+    Some(all)
 }
 
 impl DrawnUp {

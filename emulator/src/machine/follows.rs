@@ -207,6 +207,8 @@ pub const FOLLOWS: &[Follows] = &[
     Follows(&[TOO_EARLY, "operand-overlap"], &["hang"], names_a_mask, Then::Dropped),
     // What stands behind a barrier that lets warps go on which do not belong together.
     Follows(&["race-shared"], &["race-shared", "hang"], is_behind_a_mixed_barrier, Then::Dropped),
+    // Of boxes that nobody reads, what they lack in says more.
+    Follows(&["loaded-never-read"], &["loaded-never-read"], is_a_note_of_its_place, Then::Dropped),
     // Two groups at one barrier: what comes of it, or what made them meet there, says more.
     Follows(&["named-barrier"], &[], is_no_error, Then::Dropped),
     // Warps let each other go on where they do not belong together: some come too late for what they wait for.
@@ -281,6 +283,11 @@ fn is_a_note_of_the_same_mma(one: &Diagnostic, other: &Diagnostic, statements: &
 /// The first place of the one is a place of the other.
 fn has_its_place(one: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
     one.labels.first().is_some_and(|origin| has_line(other, origin))
+}
+
+/// The one is a note, and its first place is a place of the other, which is none.
+fn is_a_note_of_its_place(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
+    one.severity == Severity::Note && other.severity > Severity::Note && has_its_place(one, other, statements)
 }
 
 /// The one begins with an arrival that the other says does not belong to its mbarrier.

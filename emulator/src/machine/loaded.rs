@@ -163,6 +163,11 @@ impl Loaded {
         self.tiles.never_read()
     }
 
+    /// Of those, boxes of which nobody has read anything.
+    pub fn unused(&self) -> &[Tile] {
+        self.tiles.unused()
+    }
+
     /// A load that wrote some of these granules by another swizzle than they are read with: its box, its swizzle, and the first byte.
     fn other_swizzle(&self, runs: impl Iterator<Item = Run>, swizzle: Swizzle) -> Option<(Tile, Swizzle, u32)> {
         for Run { block, blocks, granules } in runs {
@@ -249,6 +254,7 @@ impl Cluster<'_> {
                 self.check_staged(cta, &tile);
             }
             self.check_drawn_up(cta, &tile);
+            self.note_place_of_sums(cta, &tile);
         }
         let loaded = &mut self.ctas[cta].loaded;
         match (load, tensor) {

@@ -204,6 +204,7 @@ impl Cluster<'_> {
                 operands,
                 formats: (i.kind == Kind::F16).then_some([i.a, i.b]),
             });
+            self.note_sum(group, sum, inputs.accumulate, &operands);
             self.note_stage(w, group[0], site, operands.map(|laid| laid.d.start));
         }
         match (inputs.accumulate, a) {

@@ -9,7 +9,7 @@
 //! | `operand`, `batch`, `product`, `tiles`, `exact`, `simd` | the tensor core's arithmetic: what MMAs read, which are computed together, FP32 in vectors and in tiles, bit for bit, and what the CPU has for it |
 //! | `step` | what each instruction does; `compute` those that only touch registers, `access`, `fill`, `ordering`, `rewrites` and `charge` plain memory, `atomics` and `halves` strong accesses, `sync`, `barrier_cta`, `barrier_cluster`, `mbarrier_places` and `mbarrier_ops` barriers, `register_pool` `setmaxnreg`, `tensor_alloc`, `tensor_ops`, `tensor_store`, `mma`, `mma_operands` and `commit` `tcgen05`, `wgmma`, `wgmma_descriptor` and `wgmma_work` Hopper's tensor core, `tma`, `tma_places`, `tensor_maps`, `map_reads`, `made_maps`, `copy`, `direct`, `prefetches` and `bulk` the TMA engine |
 //! | `loaded`, `slices`, `boxes`, `depths`, `offsets`, `copied`, `stored`, `drawn_up`, `unread`, `unshifted`, `turned`, `apart`, `narrow`, `stage`, `staged`, `bounding_box` | what lies in tiles of shared memory, how MMAs read it, and what is said where both disagree |
-//! | `inputs`, `drained`, `supplies`, `outputs` | what a launch loads, reads and writes, and what not |
+//! | `inputs`, `drained`, `supplies`, `sums`, `placed`, `outputs` | what a launch loads, adds up, reads and writes, and what not |
 //! | `livelock`, `trail`, `forecast` | loops that nothing ends any more |
 //! | `values` | clusters that compute no values |
 //! | `explain`, `drafts`, `explain_shared`, `explain_copy`, `explain_global`, `explain_stores`, `explain_freed`, `explain_groups`, `other_accumulator`, `issued_by_warps`, `explain_bytes`, `explain_tensor`, `explain_phase`, `explain_overlap`, `explain_count`, `explain_wgmma`, `trap`, `print`, `overtaken`, `promises`, `remote`, `started`, `hang`, `hang_barrier`, `hang_columns`, `hang_commit`, `hang_flag`, `hang_groups`, `hang_mbarrier`, `hang_never`, `hang_role`, `hang_root`, `hang_rounds`, `hang_targets`, `hang_twins`, `hang_ways`, `short_launch`, `names`, `findings`, `follows`, `forks`, `statements` | what is said when something is wrong |
@@ -136,6 +136,7 @@ mod packed_copy;
 mod part_defined;
 mod part_waits;
 mod parties;
+mod placed;
 mod places;
 mod prefetches;
 mod prepare;
@@ -166,6 +167,7 @@ mod statements;
 mod step;
 mod stored;
 pub(crate) mod strip;
+mod sums;
 mod supplies;
 mod suspected;
 mod sync;

@@ -2,7 +2,8 @@
 
 use super::cluster::Cluster;
 use crate::program::op::{FALSE, Op, Reg, TRUE, TensorShape};
-use std::cell::Cell;
+use smallvec::SmallVec;
+use std::cell::{Cell, RefCell};
 
 /// So many statements are looked at for a store, and so deep.
 const MOST: u32 = 256;
@@ -17,17 +18,34 @@ enum From {
     Columns,
 }
 
+/// The statements of `tcgen05.ld` that a store is fed by.
+pub type Loads = SmallVec<[u32; 4]>;
+
+/// A search for what a statement stores.
+struct Search {
+    /// So many statements may be looked at still.
+    left: Cell<u32>,
+    /// What was found.
+    loads: RefCell<Loads>,
+}
+
 impl Cluster<'_> {
     /// Whether a statement stores what is computed from registers of `tcgen05.ld` that hold the same columns in each lane, and from nothing else.
     pub fn stores_of_one_column(&self, site: u32) -> bool {
-        let mut stores = (0..).zip(&self.kernel.code).filter(|(_, inst)| inst.site == site);
-        let (Some((at, inst)), None) = (stores.next(), stores.next()) else { return false };
-        let Op::Store(op) = &inst.op else { return false };
-        let left = Cell::new(MOST);
-        op.s.iter().all(|&reg| self.computed_from(at, reg, DEEP, &left) == Some(From::Columns))
+        self.loads_of_columns(site).is_some()
     }
 
-    fn computed_from(&self, at: usize, reg: Reg, deep: u32, left: &Cell<u32>) -> Option<From> {
+    /// The same: the loads.
+    pub fn loads_of_columns(&self, site: u32) -> Option<Loads> {
+        let mut stores = (0..).zip(&self.kernel.code).filter(|(_, inst)| inst.site == site);
+        let (Some((at, inst)), None) = (stores.next(), stores.next()) else { return None };
+        let Op::Store(op) = &inst.op else { return None };
+        let search = Search { left: Cell::new(MOST), loads: RefCell::default() };
+        let is_one = |&reg: &Reg| self.computed_from(at, reg, DEEP, &search) == Some(From::Columns);
+        op.s.iter().all(is_one).then(|| search.loads.into_inner())
+    }
+
+    fn computed_from(&self, at: usize, reg: Reg, deep: u32, search: &Search) -> Option<From> {
         let constant = match reg {
             Reg::B32(n) => self.kernel.constants32.iter().any(|constant| constant.0 == n),
             Reg::B64(n) => self.kernel.constants64.iter().any(|constant| constant.0 == n),
@@ -37,18 +55,24 @@ impl Cluster<'_> {
         if constant {
             return Some(From::Numbers);
         }
-        left.set(left.get().checked_sub(1)?);
+        search.left.set(search.left.get().checked_sub(1)?);
         let writer = self.writers().only(at, reg).filter(|_| deep > 0)?;
         let inst = &self.kernel.code[writer];
         match inst.op {
             _ if inst.facts.guarded => None,
-            Op::TensorLoad { shape: TensorShape::S32x32b, .. } => Some(From::Columns),
+            Op::TensorLoad { shape: TensorShape::S32x32b, .. } => {
+                let mut loads = search.loads.borrow_mut();
+                if !loads.contains(&inst.site) {
+                    loads.push(inst.site);
+                }
+                Some(From::Columns)
+            }
             // Which of several it is may differ from lane to lane.
             Op::Select32 { .. } | Op::Select64 { .. } | Op::Special { .. } => None,
             _ if inst.facts.plain => {
                 let mut from = From::Numbers;
                 for &used in &inst.uses {
-                    if self.computed_from(writer, used, deep - 1, left)? == From::Columns {
+                    if self.computed_from(writer, used, deep - 1, search)? == From::Columns {
                         from = From::Columns;
                     }
                 }

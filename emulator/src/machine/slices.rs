@@ -18,6 +18,9 @@ pub const NOBODY: &str = "The matrix descriptors of an MMA say which bytes of sh
 pub const NO_OPERAND: &str = "Check where the descriptors of the MMAs begin (bits 0 to 13), their offsets and their swizzle, and how many rows M and N of the \
                               instruction descriptor give their operands.";
 
+/// So many boxes of a CTA of which nobody has read anything are remembered.
+const MOST_UNUSED: usize = 64;
+
 /// A box that a tensor copy brought to a CTA.
 #[derive(Clone, Copy, Debug)]
 pub struct Tile {
@@ -134,6 +137,8 @@ pub struct Tiles {
     never_read: Vec<NeverRead>,
     /// The copies of which somebody has read a box, or a part of one.
     used: Vec<u32>,
+    /// Boxes of which nobody has read anything.
+    unused: Vec<Tile>,
     /// How many boxes each copy has brought, that nothing of lies there any more and of which it is known who has read them.
     brought: Vec<(u32, u64)>,
 }
@@ -195,6 +200,9 @@ impl Tiles {
     }
 
     fn remember(&mut self, tile: Tile) {
+        if tile.unused() && self.unused.len() < MOST_UNUSED {
+            self.unused.push(tile);
+        }
         let same = |known: &&mut NeverRead| known.site == tile.site && known.tile.unused() == tile.unused();
         match self.never_read.iter_mut().find(same) {
             Some(known) => {
@@ -206,6 +214,11 @@ impl Tiles {
                 self.never_read.push(new);
             }
         }
+    }
+
+    /// The first boxes of which nobody has read anything.
+    pub fn unused(&self) -> &[Tile] {
+        &self.unused
     }
 
     pub fn never_read(&mut self) -> Vec<NeverRead> {
@@ -231,6 +244,7 @@ impl Cluster<'_> {
     /// The cluster has ended: boxes, and slices of boxes, that were loaded and never read; and what threads copied beside what was multiplied.
     pub fn slices_never_read(&mut self) {
         let mut left = vec![];
+        self.sums.close_all();
         for cta in 0..self.ctas.len() {
             let all = self.ctas[cta].loaded.never_read();
             let gaps = self.gaps_along_k(&all);
@@ -249,10 +263,11 @@ impl Cluster<'_> {
             left.extend(self.copies_never_read(cta));
         }
         self.tell_depths(&left);
+        self.depths_left_out();
     }
 
     /// Of every box of A and of every box of B that a CTA multiplies, nobody has read the same depths, although both have data there: the copies, and what is
-    /// said of it. One box each may have more than is meant for the product; of several, it goes on behind a gap.
+    /// said of it. A box may have more than is meant for the product, as the columns of another head beside it; but not in the middle of a sum.
     fn gaps_along_k(&self, all: &[NeverRead]) -> Option<(Vec<u32>, Diagnostic)> {
         let gap = |never: &NeverRead, which: Which| {
             let Lost { bytes, row, low, high } = never.tile.lost;
@@ -272,10 +287,10 @@ impl Cluster<'_> {
         let [low, high, width] = depths;
         let of_gap = |which: Which| of(which).filter(move |(_, (same, _))| *same == depths);
         let sites: Vec<u32> = of_gap(Which::A).chain(of_gap(Which::B)).map(|(never, _)| never.site).collect();
-        let boxes = |which: Which| of_gap(which).map(|(never, _)| never.boxes).sum::<u64>();
-        if boxes(Which::A).min(boxes(Which::B)) < 2 {
+        if !sites.iter().any(|&site| self.sums.goes_on_behind_a_gap(site)) {
             return None;
         }
+        let boxes = |which: Which| of_gap(which).map(|(never, _)| never.boxes).sum::<u64>();
         let mut told = self.problem(
             CODE,
             taken.site,
@@ -299,7 +314,7 @@ impl Cluster<'_> {
     }
 
     /// Whether what nobody has read of a box is not all zeros in its tensor.
-    fn has_data(&self, tile: &Tile) -> bool {
+    pub fn has_data(&self, tile: &Tile) -> bool {
         let Some(lattice) = tile.lattice else { return false };
         let Lost { low, high, .. } = tile.lost;
         (0..tile.bytes / tile.pitch).any(|row| {

@@ -141,6 +141,9 @@ impl Cluster<'_> {
         let halves = Halves::of(lane, shape.size().0);
         let mut heard = Heard::Nothing;
         if self.options.judges() {
+            if shape == TensorShape::S32x32b {
+                self.note_load_of_sums(w, site, (halves, column));
+            }
             self.check_accumulator_type(site, c, (halves, column, columns), d);
             for from in shape.starts(column) {
                 self.accumulators_read(c, halves, (from, columns), site);

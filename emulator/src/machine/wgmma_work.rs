@@ -136,6 +136,7 @@ impl Cluster<'_> {
         if let Some(operands) = judged {
             // Registers are those of the warpgroup.
             let accumulator = (first as u32) << 16 | u32::from(op.d.first().copied().unwrap_or_default());
+            self.note_sum(&[cta], accumulator, inputs.accumulate, &operands);
             self.check_depths(Multiplied { cta, accumulator, adds: inputs.accumulate, operands, formats: None });
         }
         self.mark_late(first, stamp);

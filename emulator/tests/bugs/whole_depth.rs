@@ -2,7 +2,7 @@
 //! CuTe DSL, which has 256 bytes of barriers in front of them. A kernel that is right stands beside each.
 
 use super::case::{Base::Ring, Result, run, says, told};
-use emulator::{Diagnostic, Launch, Report};
+use emulator::{Content, Diagnostic, Launch, Report};
 
 /// All tiles of the ring lie 256 bytes further on; rows of D are permuted by their addresses.
 const BEHIND_256: &[(&str, &str)] = &[
@@ -44,4 +44,52 @@ fn tiles_within_a_kib_are_watched() {
         assert!(first.is_some_and(|d| d.code == code), "{}", told(&all(&report)));
         says(&report.findings[0], &[what]);
     }
+}
+
+/// The MMAs of one tile along K are left out.
+const SECOND_SKIPPED: &[(&str, &str)] = &[
+    ("@descriptor_b", "{}\n    setp.eq.u32 %p10, %r14, 1; // @which\n    @%p10 bra SKIPPED;"),
+    ("@commit_empty", "SKIPPED:\n{}"),
+];
+/// The last one is left out: a stage may be loaded that nobody needs.
+const LAST_SKIPPED: &[(&str, &str)] = &[SECOND_SKIPPED[0], SECOND_SKIPPED[1], ("@which", "setp.eq.u32 %p10, %r14, 2;")];
+
+/// What lies in these depths of A is zero.
+fn without_second(launch: &mut Launch) {
+    let Content::Bytes(bytes) = &mut launch.buffers[0].content else { return };
+    let mut zeroed = bytes.to_vec();
+    zeroed.chunks_mut(384).for_each(|row| row[128..256].fill(0));
+    *bytes = zeroed.into();
+}
+
+/// Where both operands of depths in the middle are loaded and hold data, they are missing in the product. What is zero, or stands at the end, may be left out.
+#[test]
+fn depths_in_the_middle_are_missed() {
+    let report = of(&[SECOND_SKIPPED], |_| {});
+    let [found] = &report.findings[..] else { panic!("{}", told(&all(&report))) };
+    assert_eq!(found.code, "loaded-never-read");
+    says(
+        found,
+        &[
+            "depths 64 to 127 of A and of B are loaded and never multiplied, in the middle of a sum",
+            "line 198: this MMA adds those",
+            "[%r16], [%rd0",
+            "[%r17], [%rd1",
+        ],
+    );
+    assert!(!report.notes.iter().any(|note| note.code == "loaded-never-read"), "{}", told(&report.notes));
+    for (edits, launch) in [(SECOND_SKIPPED, without_second as fn(&mut Launch)), (LAST_SKIPPED, |_: &mut Launch| {})] {
+        let report = of(&[edits], launch);
+        assert!(report.findings.is_empty(), "{}", told(&report.findings));
+        assert!(report.notes.iter().any(|note| note.code == "loaded-never-read"), "{}", told(&report.notes));
+    }
+}
+
+/// Tensors of twice as many columns, of which each tile of A and of B has one box, and the half of that belongs to another matrix: no depth of these is missing.
+#[test]
+fn the_columns_beside_may_be_another_matrix() {
+    let one_box = |launch: &mut Launch| *launch = super::case::ring_launch(384, 64);
+    let report = of(&[HALF], one_box);
+    assert!(report.findings.is_empty(), "{}", told(&report.findings));
+    assert!(report.notes.iter().any(|note| note.code == "loaded-never-read"), "{}", told(&report.notes));
 }

@@ -1,0 +1,293 @@
+//! What an accumulator is the sum of: which rows of A's tensor, which columns of B's, and which depths of both. Where depths in the middle are loaded for a sum
+//! and nothing multiplies them, they are missing in it.
+
+use super::boxes::Laid;
+use super::cluster::Cluster;
+use super::slices::{self, Tile};
+use crate::diagnostic::{Diagnostic, Label, Severity};
+use smallvec::SmallVec;
+
+/// Rows of A, or columns of B, that an MMA takes out of a box, by where they lie in the tensor.
+#[derive(Clone, Copy, Debug)]
+pub struct Line {
+    /// Where the tensor lies, and how many bytes behind that the plane of its other dimensions.
+    pub tensor: (u64, i64),
+    /// The first of them, how many, and how many the tensor has.
+    pub first: i64,
+    pub rows: i64,
+    pub size: i64,
+    /// They lie side by side in its rows.
+    pub mn_major: bool,
+    /// The copy that brought the box.
+    pub load: u32,
+}
+
+/// A range of depths, without its end.
+type Range = (i64, i64);
+
+/// What an accumulator holds, or has held.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sum {
+    /// The first CTA that takes part.
+    pub cta: usize,
+    pub accumulator: u32,
+    /// Of A and of B, from each CTA that takes part.
+    pub of: [SmallVec<[Line; 2]>; 2],
+    /// A's depths are so far behind those of B that they are multiplied with.
+    distance: i64,
+    /// The depths of A, in ranges that do not touch.
+    depths: SmallVec<[Range; 1]>,
+    /// Something else was multiplied, too, of which it is not known where it came from.
+    pub with_others: bool,
+    /// The last MMA.
+    pub mma: u32,
+}
+
+/// Depths that were loaded for a sum and are missing in it, although those before and behind them are not.
+#[derive(Clone, Debug)]
+struct Gap {
+    of: [SmallVec<[Line; 2]>; 2],
+    /// Of A.
+    depths: Range,
+    distance: i64,
+    mma: u32,
+    /// The copies of A and of B.
+    loads: [u32; 2],
+}
+
+/// What is known of the sums of a cluster, and of all clusters.
+#[derive(Debug, Default)]
+pub struct Sums {
+    open: Vec<Sum>,
+    done: Vec<Sum>,
+    gaps: Vec<Gap>,
+    /// There are more sums than are remembered.
+    overflown: bool,
+}
+
+/// So many sums are remembered of a launch.
+const MOST: usize = 4096;
+
+/// The same are the same by whatever statement they were loaded.
+impl PartialEq for Line {
+    fn eq(&self, other: &Line) -> bool {
+        let what = |line: &Line| (line.tensor, line.first, line.rows, line.size, line.mn_major);
+        what(self) == what(other)
+    }
+}
+
+impl Line {
+    pub fn end(&self) -> i64 {
+        self.first + self.rows
+    }
+
+    pub fn has(&self, at: i64) -> bool {
+        (self.first..self.end()).contains(&at)
+    }
+
+    fn meets(&self, other: &Line) -> bool {
+        self.tensor == other.tensor && self.first < other.end() && other.first < self.end()
+    }
+
+    /// The depths of a box that has some of these rows.
+    fn depths_in(&self, tile: &Tile) -> Option<Range> {
+        let origin = tile.origin.filter(|origin| (origin.address, origin.plane) == self.tensor)?;
+        let wide = i64::from(tile.pitch * 8 / origin.element.bits());
+        let [inner, outer] = [(origin.at[0], wide), (origin.at[1], i64::from(tile.rows))];
+        let (k, mn) = if self.mn_major { (outer, inner) } else { (inner, outer) };
+        (mn.0 < self.end() && self.first < mn.0 + mn.1).then_some((k.0, k.0 + k.1))
+    }
+}
+
+impl Sum {
+    fn is_of(&self, cta: usize, accumulator: u32) -> bool {
+        (self.cta, self.accumulator) == (cta, accumulator)
+    }
+
+    /// An MMA adds these depths of A.
+    fn add(&mut self, (first, end): Range) {
+        // As a rule, those behind the last.
+        if let Some(last) = self.depths.last_mut().filter(|last| last.1 == first) {
+            last.1 = end;
+            return;
+        }
+        self.depths.push((first, end));
+        self.depths.sort_unstable();
+        let all = std::mem::take(&mut self.depths);
+        for (first, end) in all {
+            match self.depths.last_mut().filter(|last| first <= last.1) {
+                Some(last) => last.1 = last.1.max(end),
+                None => self.depths.push((first, end)),
+            }
+        }
+    }
+
+    fn holes(&self) -> impl Iterator<Item = Range> {
+        self.depths.windows(2).map(|two| (two[0].1, two[1].0))
+    }
+
+    /// Whether it has some of these depths of the same rows and columns.
+    fn has(&self, gap: &Gap) -> bool {
+        let meet = |n: usize| self.of[n].iter().any(|own| gap.of[n].iter().any(|line| own.meets(line)));
+        let (from, to) = gap.depths;
+        meet(0) && meet(1) && self.depths.iter().any(|&(first, end)| first < to && from < end)
+    }
+}
+
+impl Sums {
+    /// The only one that an accumulator of a CTA, or of a pair that begins with it, holds.
+    pub fn held(&self, cta: usize, column: u32) -> Option<&Sum> {
+        let mut all = self.open.iter().filter(|sum| sum.cta == cta && sum.accumulator & 0xffff == column);
+        all.next().filter(|sum| !sum.with_others && all.next().is_none())
+    }
+
+    /// Those of which this holds begin anew, or are over.
+    fn close(&mut self, which: impl Fn(&Sum) -> bool) {
+        for sum in self.open.extract_if(.., |sum| which(sum)) {
+            let new = Sum { accumulator: 0, ..sum };
+            if self.done.contains(&new) {
+                continue;
+            }
+            if self.done.len() == MOST {
+                self.overflown = true;
+                continue;
+            }
+            self.done.push(new);
+        }
+    }
+
+    /// The cluster has ended.
+    pub fn close_all(&mut self) {
+        self.close(|_| true);
+    }
+
+    /// Whether depths in the middle of a sum are missing whose boxes a copy brings.
+    pub fn goes_on_behind_a_gap(&self, load: u32) -> bool {
+        let brings = |sum: &&Sum| sum.of.iter().flatten().any(|line| line.load == load);
+        self.done.iter().filter(brings).any(|sum| sum.depths.len() > 1)
+    }
+
+    /// Takes over what a cluster has seen.
+    pub fn join(&mut self, other: Sums) {
+        self.overflown |= other.overflown || self.done.len() + other.done.len() > MOST;
+        if self.overflown {
+            return;
+        }
+        other.done.into_iter().for_each(|sum| {
+            if !self.done.contains(&sum) {
+                self.done.push(sum);
+            }
+        });
+        self.gaps.extend(other.gaps);
+    }
+
+    /// What is missing in sums, at the end of a launch in which nothing else was found.
+    pub fn judge(&self, label: impl Fn(u32, String) -> Label) -> Option<Diagnostic> {
+        let missing = |gap: &&Gap| !self.overflown && !self.done.iter().any(|sum| sum.has(gap));
+        let mut gaps = self.gaps.iter().filter(missing);
+        let first = gaps.next()?;
+        let of = |(from, to): Range| format!("depths {from} to {}", to - 1);
+        let (from, to) = first.depths;
+        let of_b = (from - first.distance, to - first.distance);
+        let what = match first.distance {
+            0 => format!("{} of A and of B", of(first.depths)),
+            _ => format!("{} of A, and {} of B,", of(first.depths), of(of_b)),
+        };
+        let mut labels = vec![label(first.mma, "this MMA adds those before and those behind them".into())];
+        for (name, load) in ["A", "B"].into_iter().zip(first.loads) {
+            labels.push(label(load, format!("the box of {name} that nobody reads is loaded here")));
+        }
+        Some(Diagnostic {
+            code: slices::CODE,
+            severity: Severity::Finding,
+            title: format!("{what} are loaded and never multiplied, in the middle of a sum"),
+            labels,
+            rule: "D is the sum over all depths of A and B (PTX ISA, tcgen05.mma, wgmma.mma_async): what lies in these of both, and is not zero, is missing in \
+                   it. Nothing reads either box before it is overwritten, or the CTA ends."
+                .into(),
+            help: "Let the MMAs take every stage that is waited for: look what keeps them from this one, or whether their descriptors lead to another stage \
+                   that time."
+                .into(),
+            count: 1 + gaps.filter(|gap| (gap.mma, gap.loads) == (first.mma, first.loads)).count() as u64,
+            confirmed: None,
+        })
+    }
+}
+
+impl Cluster<'_> {
+    /// What an operand takes of a CTA's box, and which depths.
+    fn line_of(&self, cta: usize, laid: &Laid) -> Option<(Line, Range)> {
+        let slice = self.slice_of(cta, laid).ok()?;
+        Some((slice.line?, (slice.first, slice.first + slice.depths)))
+    }
+
+    /// An MMA of these CTAs adds the product of its operands to an accumulator, or puts it there.
+    pub fn note_sum(&mut self, group: &[usize], accumulator: u32, adds: bool, operands: &[Laid; 2]) {
+        let Some(&cta) = group.first() else { return };
+        if !adds {
+            self.sums.close(|sum| sum.is_of(cta, accumulator));
+        }
+        let lines = |laid: &Laid| group.iter().map(|&c| self.line_of(c, laid)).collect::<Option<SmallVec<[_; 2]>>>();
+        let [a, b] = operands;
+        let (Some(of_a), Some(of_b)) = (lines(a), lines(b)) else {
+            let same = self.sums.open.iter_mut().filter(|sum| sum.is_of(cta, accumulator));
+            return same.for_each(|sum| sum.with_others = true);
+        };
+        let (depths, distance) = (of_a[0].1, of_a[0].1.0 - of_b[0].1.0);
+        let of = [of_a, of_b].map(|lines| lines.into_iter().map(|(line, _)| line).collect::<SmallVec<[Line; 2]>>());
+        let same = |sum: &&mut Sum| sum.is_of(cta, accumulator) && (&sum.of, sum.distance) == (&of, distance);
+        if let Some(sum) = self.sums.open.iter_mut().find(same) {
+            sum.mma = a.site;
+            return sum.add(depths);
+        }
+        let with_others = self.sums.open.iter().any(|sum| sum.is_of(cta, accumulator) && sum.with_others);
+        let depths = SmallVec::from_slice(&[depths]);
+        self.sums.open.push(Sum { cta, accumulator, of, distance, depths, with_others, mma: a.site });
+    }
+
+    /// The cluster has ended: depths in the middle of sums of which a CTA has loaded a box of A and one of B that nobody has read anything of.
+    pub fn depths_left_out(&mut self) {
+        let mut gaps = vec![];
+        for sum in self.sums.done.iter().filter(|sum| !sum.with_others && sum.depths.len() > 1) {
+            let unused = self.ctas[sum.cta].loaded.unused();
+            let [a, b] = [0, 1].map(|n| sum.of[n][0]);
+            for hole in sum.holes() {
+                let of_a = unused.iter().filter_map(|tile| Some((tile, a.depths_in(tile)?)));
+                let inside = |depths: &Range| hole.0 <= depths.0 && depths.1 <= hole.1;
+                for (tile, depths) in of_a.filter(|(_, depths)| inside(depths)) {
+                    let same = Some((depths.0 - sum.distance, depths.1 - sum.distance));
+                    let Some(other) = unused.iter().find(|tile| b.depths_in(tile) == same) else { continue };
+                    if self.has_data(tile) && self.has_data(other) {
+                        let (of, loads) = (sum.of.clone(), [tile.site, other.site]);
+                        gaps.push(Gap { of, depths, distance: sum.distance, mma: sum.mma, loads });
+                    }
+                }
+            }
+        }
+        self.sums.gaps = gaps;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn depths_join_where_they_touch() {
+        let mut sum = Sum {
+            cta: 0,
+            accumulator: 0,
+            of: Default::default(),
+            distance: 0,
+            depths: SmallVec::from_slice(&[(0, 16)]),
+            with_others: false,
+            mma: 0,
+        };
+        for first in [16, 64, 32, 80, 48] {
+            sum.add((first, first + 16));
+        }
+        assert_eq!(sum.holes().count(), 0, "{:?}", sum.depths);
+        sum.add((128, 144));
+        assert_eq!(sum.holes().collect::<Vec<_>>(), [(96, 128)]);
+    }
+}

@@ -1,0 +1,101 @@
+//! Kernels of several tiles whose roles do not agree where in D a tile lies, or whose operands are exchanged where M = N, which no size tells.
+
+use super::case::{Base::Ring, Result, edited, says, told};
+use super::common;
+use emulator::{Diagnostic, Launch, Report};
+
+/// The ring with tiles of 128 x 128, two by two.
+const SQUARE: &[(&str, &str)] = &[
+    ("@barriers", "    add.u32 %r3, %r2, 98304;"),
+    ("@stage_producer", "    shl.b32 %r16, %r11, 15;\n{}"),
+    ("@stage_multiplier", "    shl.b32 %r16, %r11, 15;\n{}"),
+    ("@tile_d", "    add.u32 %r25, %r25, 65536;"),
+    ("@tile_d_store", "    add.u32 %r44, %r2, 65536;"),
+    ("[%r15], 24576;", "[%r15], 32768;"),
+    ("0x08100010", "0x08200010"),
+    ("@acc_out", "    shl.b32 %r23, %r20, 7;"),
+    ("@acc_mma", "    shl.b32 %r23, %r20, 7;"),
+    ("[%r3+64], 128;", "[%r3+64], 256;"),
+    ("%r6, 128;", "%r6, 256;"),
+    ("%r29, 64;", "%r29, 128;"),
+    (
+        "@swizzle",
+        "    shr.u32 %r51, %r43, 7;\n    shl.b32 %r51, %r51, 14;\n    and.b32 %r43, %r43, 127;\n    xor.b32 %r43, %r43, %r26;\n    add.u32 %r43, %r43, %r51;",
+    ),
+    (
+        "    shl.b32 %r13, %r10, 7; // row of A\n    mov.u32 %r19, 0; // row of B",
+        "    shr.u32 %r13, %r10, 1;\n    and.b32 %r19, %r10, 1;\n    // loads\n    shl.b32 %r13, %r13, 7;\n    shl.b32 %r19, %r19, 7;",
+    ),
+    (
+        "    shl.b32 %r45, %r10, 7;\n    mov.u32 %r46, 0;",
+        "    shr.u32 %r45, %r10, 1;\n    and.b32 %r46, %r10, 1;\n    // stores\n    shl.b32 %r45, %r45, 7;\n    shl.b32 %r46, %r46, 7;",
+    ),
+    (
+        "@store",
+        "{}\n    add.u32 %r47, %r44, 16384;\n    add.u32 %r48, %r46, 64;\n    cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd4, {%r48, %r45}], [%r47];",
+    ),
+];
+const SNAKE_LOADS: (&str, &str) = ("    // loads\n", "    xor.b32 %r19, %r19, %r13;\n");
+const SNAKE_STORES: (&str, &str) = ("    // stores\n", "    xor.b32 %r46, %r46, %r45;\n");
+const DESCRIPTORS: (&str, &str) = ("%rd2, %rd3, 0x08200010", "%rd3, %rd2, 0x08200010");
+const COORDINATES: (&str, &str) =
+    ("    // stores\n", "    mov.u32 %r49, %r45;\n    mov.u32 %r45, %r46;\n    mov.u32 %r46, %r49;\n");
+/// D's tiles lie in another order of rows, and of columns.
+const PERMUTED: (&str, &str) = ("    // stores\n", "    xor.b32 %r45, %r45, 1;\n    xor.b32 %r46, %r46, 1;\n");
+
+fn launch(launch: &mut Launch) {
+    *launch = super::case::ring_launch(256, 192);
+    launch.dynamic_shared = 98304 + 72;
+    let bytes = common::matrix(256, 192, 2, 2)
+        .iter()
+        .flat_map(|&x| half::f16::from_f32(x as f32).to_bits().to_le_bytes())
+        .collect::<Vec<u8>>();
+    launch.buffers[1].content = emulator::Content::Bytes(bytes.into());
+    launch.buffers[2].content = emulator::Content::Undefined { bytes: 256 * 512 };
+    launch.buffers[2].row_bytes = Some(512);
+    launch.params[1] = common::pair::map(1, 256, 192, 128);
+    launch.params[2] = common::pair::map(2, 256, 256, 128);
+    launch.params[4] = emulator::Param::U32(4);
+}
+
+fn four(to: &mut Launch) {
+    launch(to);
+    to.grid = [4, 1, 1];
+}
+
+fn of(edits: &[(&str, &str)], launch: fn(&mut Launch)) -> (Report, Result) {
+    let text = edited(&edited(&Ring.text(), SQUARE), edits);
+    let mut launched = Ring.launch();
+    launch(&mut launched);
+    let report = common::run(&common::load(&text), &launched, None, 1_000_000);
+    let result = Ring.result(&launched, &report);
+    (report, result)
+}
+
+fn all(report: &Report) -> Vec<Diagnostic> {
+    report.findings.iter().chain(&report.notes).cloned().collect()
+}
+
+#[test]
+fn tiles_are_stored_where_their_product_belongs() {
+    for launch in [launch as fn(&mut Launch), four] {
+        for edits in [&[][..], &[SNAKE_LOADS, SNAKE_STORES]] {
+            let (report, result) = of(edits, launch);
+            assert!(all(&report).is_empty() && result == Result::Right, "{edits:?}: {}", told(&all(&report)));
+        }
+        let (report, _) = of(&[PERMUTED], launch);
+        assert!(all(&report).is_empty(), "{}", told(&all(&report)));
+        for (edit, what) in [
+            (DESCRIPTORS, "its row and its column are exchanged"),
+            (COORDINATES, "its row and its column are exchanged"),
+            (SNAKE_LOADS, "is stored from row 128, column"),
+            (SNAKE_STORES, "is stored from row 128, column"),
+        ] {
+            let (report, result) = of(&[edit], launch);
+            assert!(result == Result::Wrong);
+            let [found] = &report.findings[..] else { panic!("{edit:?}: {}", told(&all(&report))) };
+            assert_eq!(found.code, "box-mismatch");
+            says(found, &[what, "tile.bulk_group [%rd4, ", "[%r16], [%rd0, ", "[%r17], [%rd1, "]);
+        }
+    }
+}
