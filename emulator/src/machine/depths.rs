@@ -4,7 +4,6 @@ use super::boxes::Laid;
 use super::cluster::Cluster;
 use super::footprints::footprint;
 use super::formats::Format;
-use super::names::counted;
 use super::sums::Line;
 use super::tensor::SharedDescriptor;
 use crate::diagnostic::{Diagnostic, Severity};
@@ -109,7 +108,7 @@ impl Slice {
     }
 
     /// How the operand came to where it lies.
-    fn brought(&self, operand: &str) -> String {
+    pub fn brought(&self, operand: &str) -> String {
         match self.piece {
             Piece::Box(_) => format!("the box of {operand} is loaded here"),
             Piece::Copied { .. } => format!("threads store {operand} here"),
@@ -132,9 +131,9 @@ struct Pair {
 pub struct Depths {
     last: VecDeque<Pair>,
     /// MMAs of which it is known that their elements have another width than those that were loaded.
-    of_other_width: Vec<u32>,
+    pub of_other_width: Vec<u32>,
     /// The same of another type.
-    of_other_type: Vec<u32>,
+    pub of_other_type: Vec<u32>,
     /// Of A and of B, when their rows were the depths of the other one for the first time in a product: of which accumulator, and which depths.
     turned: [Option<((usize, u32), i64)>; 2],
     /// What is told of tiles that threads copied, once it is known what nobody has read.
@@ -159,6 +158,16 @@ const RULE: &str = "An MMA adds the products of A's and B's elements of the same
                     elements those are, the two descriptors and the bits for the major-ness say (PTX ISA 9.7.16.4.1, 9.7.16.4.2).";
 
 impl Depths {
+    /// An MMA of the same accumulator that multiplied some of these depths of the same two boxes, and others: the descriptors went on by too little.
+    fn half_again(&self, new: &Pair, depths: i64) -> Option<Pair> {
+        let both = |p: &&Pair| {
+            let [a, b] = [0, 1].map(|n| new.firsts[n] - p.firsts[n]);
+            a == b && a != 0 && a.abs() < depths
+        };
+        let same = |p: &&Pair| (p.cta, p.accumulator, p.boxes) == (new.cta, new.accumulator, new.boxes);
+        self.last.iter().rev().filter(same).find(both).copied()
+    }
+
     /// An MMA of the same accumulator that multiplied the same two boxes at other distances. Remembers this one.
     fn apart(&mut self, new: Pair, adds: bool) -> Option<Pair> {
         if !adds {
@@ -260,7 +269,11 @@ impl Cluster<'_> {
         }
         self.check_turned((cta, accumulator), adds, [(&a, of_a), (&b, of_b)]);
         let (boxes, firsts) = ([of_a.piece, of_b.piece], [of_a.first, of_b.first]);
-        let other = self.depths.apart(Pair { cta, accumulator, boxes, firsts, site }, adds);
+        let pair = Pair { cta, accumulator, boxes, firsts, site };
+        if let Some(before) = self.depths.half_again(&pair, of_a.depths).filter(|_| adds) {
+            self.add_half_again([of_a, of_b], before, site);
+        }
+        let other = self.depths.apart(pair, adds);
         // Another number of depths tells of another place in a larger tensor: of several matrices side by side, or of a part of one.
         let alike = of_a.size.is_some() && of_a.size == of_b.size;
         let beyond = alike && of_a.hangs_over() != of_b.hangs_over() && of_a.first != of_b.first;
@@ -322,6 +335,36 @@ impl Cluster<'_> {
         }
     }
 
+    /// An MMA adds depths of two tiles of which a part was added before: it goes on along K by less than it takes.
+    fn add_half_again(&mut self, [a, b]: [Slice; 2], before: Pair, site: u32) {
+        let both = |first: i64| {
+            let end = first + a.depths - 1;
+            match a.first == b.first {
+                true => format!("depths {first} to {end} of A and of B"),
+                false => format!("depths {first} to {end} of A"),
+            }
+        };
+        let mut diagnostic = self.problem(
+            "product-added-twice",
+            site,
+            format!("an MMA adds the product of {}, and one before it that of {}", both(a.first), both(before.firsts[0])),
+            "Each depth of A and B counts once in a product of matrices. An MMA multiplies 32 bytes of each row of a K-major operand (PTX ISA, tcgen05.mma, \
+             wgmma.mma_async).",
+            format!(
+                "Let the descriptors of A and B go on by {} depths for each MMA: in K-major tiles by 32 bytes, 2 in their start addresses (bits 0 to 13, in units \
+                 of 16 bytes).",
+                a.depths
+            ),
+        );
+        let guessed = a.guessed || b.guessed;
+        diagnostic.severity = if guessed { Severity::Note } else { Severity::Finding };
+        diagnostic.labels[0].text = "some of these depths are added for the second time here".into();
+        if before.site != site {
+            diagnostic.labels.push(self.label(before.site, "this MMA added them before"));
+        }
+        self.findings.add(diagnostic);
+    }
+
     /// A K-major operand whose rows are the depths of the other one, at two places along K: its rows go along M or N.
     fn check_turned(&mut self, accumulator: (usize, u32), adds: bool, operands: [(&Laid, Slice); 2]) {
         let [(a, of_a), (b, of_b)] = operands;
@@ -352,112 +395,6 @@ impl Cluster<'_> {
             }
             self.findings.add(diagnostic);
         }
-    }
-
-    /// Boxes of one type that an MMA takes for two: or, a note since a map may also be there to move bytes, for another one.
-    fn check_types(&mut self, site: u32, slices: [Slice; 2], formats: [Format; 2]) {
-        let [a, b] = slices;
-        let known = matches!(a.element, Some(Element::F16 | Element::Bf16));
-        if !known || a.element != b.element {
-            return;
-        }
-        let loaded = if a.element == Some(Element::F16) { "FP16" } else { "BF16" };
-        let [of_a, of_b] = formats.map(Format::name);
-        let alike = formats[0] == formats[1];
-        if alike && (of_a == loaded || ![Format::F16, Format::Bf16].contains(&formats[0])) {
-            return;
-        }
-        if alike && self.depths.of_other_type.contains(&site) {
-            return;
-        }
-        self.depths.of_other_type.push(site);
-        let mut diagnostic = self.problem(
-            "type-mismatch",
-            site,
-            match alike {
-                true => format!("an MMA takes A and B for {of_a}, which are {loaded}"),
-                false => format!("an MMA takes A for {of_a} and B for {of_b}, which are both {loaded}"),
-            },
-            "Bits 7 to 9 of the instruction descriptor are the type of A, bits 10 to 12 that of B (PTX ISA 9.7.16.4.2); nothing converts the \
-             elements on their way.",
-            format!("Give both the type {loaded}."),
-        );
-        diagnostic.severity = if alike { Severity::Note } else { Severity::Finding };
-        for (name, slice) in [("A", a), ("B", b)] {
-            diagnostic.labels.push(self.label(slice.load, format!("{}: {loaded}", slice.brought(name))));
-        }
-        self.findings.add_alike(diagnostic);
-    }
-
-    /// An MMA reads elements padded that a map of elements of 4 bits has loaded side by side.
-    fn packed_for_padded(&mut self, site: u32, names: &str, operands: Vec<(Laid, (Element, u32))>) {
-        let mut diagnostic = self.problem(
-            "type-mismatch",
-            site,
-            format!("an MMA takes elements of {names} for padded ones, which were loaded side by side"),
-            "kind::f8f6f4 and kind::mxf8f6f4 read elements of 4 and 6 bits padded, sixteen of them in 16 bytes; kind::mxf4 and kind::mxf4nvf4 read those of 4 bits \
-             side by side (PTX ISA 9.7.16.10.4, 5.5.1.1).",
-            "Give the tensor map the type that pads elements of 4 bits (16U4_ALIGN16B; `u4_align16` in a launch file), with a box of 128 elements, which then takes \
-             128 bytes of each row."
-                .into(),
-        );
-        diagnostic.severity = Severity::Finding;
-        for (laid, (_, load)) in operands {
-            let text = format!("the box of {} is loaded here, two elements in each byte", laid.which);
-            diagnostic.labels.push(self.label(load, text));
-        }
-        self.findings.add_alike(diagnostic);
-    }
-
-    /// An MMA takes operands for elements of another width than those of the tensor map by which they were loaded: a note, since a map may also be
-    /// there to move bytes. Of 4 bits that lie side by side, maps of bytes are the usual ones.
-    fn elements_of_other_width(&mut self, operands: Vec<(Laid, (Element, u32))>) {
-        type Loaded = (Laid, (Element, u32));
-        let dense = |(laid, (element, _)): &Loaded| laid.d.elements.data < 16 && *element == Element::U4Align8;
-        let wide = |(laid, (element, _)): &Loaded| laid.d.elements.log_bits > 2 && !element.is_packed();
-        let packed = operands.iter().any(dense);
-        let operands: Vec<_> = operands.into_iter().filter(|of| if packed { dense(of) } else { wide(of) }).collect();
-        let Some(&(first, (element, _))) = operands.first() else { return };
-        if self.depths.of_other_width.contains(&first.site) {
-            return;
-        }
-        self.depths.of_other_width.push(first.site);
-        let names: Vec<String> = operands.iter().map(|(laid, _)| laid.which.to_string()).collect();
-        let names = names.join(" and ");
-        if packed {
-            return self.packed_for_padded(first.site, &names, operands);
-        }
-        let (loaded, taken) = (element.bits(), 1u32 << first.d.elements.log_bits);
-        let mut diagnostic = self.problem(
-            "type-mismatch",
-            first.site,
-            format!(
-                "an MMA takes {} for elements of {}, which were loaded as elements of {}",
-                names,
-                counted(taken / 8, "byte"),
-                counted(loaded / 8, "byte")
-            ),
-            "The kind of an MMA and its type say how wide the elements of A and B are (PTX ISA 9.7.16.2, 9.7.15.2); a copy moves the bytes of the \
-             tensor map's elements as they are, and nothing converts them on their way.",
-            format!(
-                "If the tensor holds elements of {loaded} bits, use the MMA for those: {}. If it holds elements of {taken} bits, give the tensor \
-                 map a type of {taken} bits: this one counts its sizes and coordinates in {}.",
-                match loaded {
-                    8 => "kind::f8f6f4 (FP8) or kind::i8, with their types in the instruction descriptor",
-                    16 => "kind::f16 (FP16, BF16)",
-                    32 => "kind::tf32",
-                    _ => "there is none of so many bits",
-                },
-                counted(loaded / 8, "byte")
-            ),
-        );
-        diagnostic.severity = Severity::Note;
-        for (laid, (_, load)) in operands {
-            let text =
-                format!("the box of {} is loaded here as elements of {}", laid.which, counted(loaded / 8, "byte"));
-            diagnostic.labels.push(self.label(load, text));
-        }
-        self.findings.add(diagnostic);
     }
 
     /// A and B lie in bytes of their own, or one of them is a part of the other.

@@ -207,6 +207,8 @@ pub const FOLLOWS: &[Follows] = &[
     Follows(&[TOO_EARLY, "operand-overlap"], &["hang"], names_a_mask, Then::Dropped),
     // What stands behind a barrier that lets warps go on which do not belong together.
     Follows(&["race-shared"], &["race-shared", "hang"], is_behind_a_mixed_barrier, Then::Dropped),
+    // What is read behind a box may be no number.
+    Follows(&["undefined-value-stored"], &["box-mismatch"], anywhere, Then::Behind),
     // Of boxes that nobody reads, what they lack in says more.
     Follows(&["loaded-never-read"], &["loaded-never-read"], is_a_note_of_its_place, Then::Dropped),
     // Two groups at one barrier: what comes of it, or what made them meet there, says more.

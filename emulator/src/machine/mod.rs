@@ -8,7 +8,7 @@
 //! | `warp`, `on_the_way`, `memory`, `mbarrier`, `tensor`, `places` | the things themselves, and where those are that come and go |
 //! | `operand`, `batch`, `product`, `tiles`, `exact`, `simd` | the tensor core's arithmetic: what MMAs read, which are computed together, FP32 in vectors and in tiles, bit for bit, and what the CPU has for it |
 //! | `step` | what each instruction does; `compute` those that only touch registers, `access`, `fill`, `ordering`, `rewrites` and `charge` plain memory, `atomics` and `halves` strong accesses, `sync`, `barrier_cta`, `barrier_cluster`, `mbarrier_places` and `mbarrier_ops` barriers, `register_pool` `setmaxnreg`, `tensor_alloc`, `tensor_ops`, `tensor_store`, `mma`, `mma_operands` and `commit` `tcgen05`, `wgmma`, `wgmma_descriptor` and `wgmma_work` Hopper's tensor core, `tma`, `tma_places`, `tensor_maps`, `map_reads`, `made_maps`, `copy`, `direct`, `prefetches` and `bulk` the TMA engine |
-//! | `loaded`, `slices`, `boxes`, `depths`, `offsets`, `copied`, `stored`, `drawn_up`, `unread`, `unshifted`, `turned`, `apart`, `narrow`, `stage`, `staged`, `bounding_box` | what lies in tiles of shared memory, how MMAs read it, and what is said where both disagree |
+//! | `loaded`, `slices`, `boxes`, `depths`, `operand_types`, `offsets`, `copied`, `stored`, `drawn_up`, `unread`, `unshifted`, `turned`, `apart`, `narrow`, `stage`, `staged`, `bounding_box` | what lies in tiles of shared memory, how MMAs read it, and what is said where both disagree |
 //! | `inputs`, `drained`, `supplies`, `sums`, `placed`, `outputs` | what a launch loads, adds up, reads and writes, and what not |
 //! | `livelock`, `trail`, `forecast` | loops that nothing ends any more |
 //! | `values` | clusters that compute no values |
@@ -126,6 +126,7 @@ mod offsets;
 mod on_the_way;
 mod one_column;
 mod operand;
+mod operand_types;
 mod ordering;
 mod origins;
 mod other_accumulator;

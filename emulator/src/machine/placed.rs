@@ -11,7 +11,7 @@ use super::one_column::Loads;
 use super::resolve::Target;
 use super::slices::Tile;
 use super::state::ActorKind;
-use super::sums::Line;
+use super::sums::{Line, Sum};
 use super::tensor::{Halves, LANES};
 use crate::diagnostic::{Diagnostic, Label, Severity};
 use crate::order::GRANULE;
@@ -138,7 +138,9 @@ fn wrong<'a>(boxes: &[&'a Seen]) -> Option<(Wrong, &'a Seen)> {
     }
     let apart = |seen: &&Seen| boxes.iter().any(|other| seen.parts_from(other));
     let fits = boxes.iter().all(|seen| seen.fits());
-    off.iter().copied().find(apart).filter(|_| fits).map(|seen| (Wrong::TwoPlaces, seen))
+    let seen = off.iter().copied().find(apart).filter(|_| fits)?;
+    let exchanged = off.iter().all(|seen| seen.is_exchanged());
+    Some((if exchanged { Wrong::Exchanged } else { Wrong::TwoPlaces }, seen))
 }
 
 impl Placed {
@@ -218,7 +220,9 @@ impl Cluster<'_> {
     pub fn note_load_of_sums(&mut self, w: usize, site: u32, (halves, column): (Halves, u32)) {
         let cta = self.warps[w].cta;
         let of = self.issued.last_of(cta, halves, column, 1).and_then(|mma| {
-            let sum = self.sums.held(mma.ctas.0, mma.d.0)?;
+            // Where both CTAs of a pair hold the same half of an operand, that is told.
+            let halves = |sum: &&Sum| sum.of.iter().all(|lines| lines.len() < 2 || lines[0] != lines[1]);
+            let sum = self.sums.held(mma.ctas.0, mma.d.0).filter(halves)?;
             let rows = *sum.of[0].get(cta.checked_sub(mma.ctas.0)?)?;
             Some(Of { rows, columns: sum.of[1].clone(), mma: sum.mma })
         });

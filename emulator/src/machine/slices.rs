@@ -287,7 +287,7 @@ impl Cluster<'_> {
         let [low, high, width] = depths;
         let of_gap = |which: Which| of(which).filter(move |(_, (same, _))| *same == depths);
         let sites: Vec<u32> = of_gap(Which::A).chain(of_gap(Which::B)).map(|(never, _)| never.site).collect();
-        if !sites.iter().any(|&site| self.sums.goes_on_behind_a_gap(site)) {
+        if !sites.iter().any(|&site| self.sums.goes_on_behind_the_box_of(site)) {
             return None;
         }
         let boxes = |which: Which| of_gap(which).map(|(never, _)| never.boxes).sum::<u64>();

@@ -5,7 +5,9 @@ use super::boxes::Laid;
 use super::cluster::Cluster;
 use super::slices::{self, Tile};
 use crate::diagnostic::{Diagnostic, Label, Severity};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+use std::collections::BTreeSet;
 
 /// Rows of A, or columns of B, that an MMA takes out of a box, by where they lie in the tensor.
 #[derive(Clone, Copy, Debug)]
@@ -61,6 +63,9 @@ pub struct Sums {
     open: Vec<Sum>,
     done: Vec<Sum>,
     gaps: Vec<Gap>,
+    /// The boxes of A and B that an accumulator has added last, and the copies of those of which several are added to one.
+    boxes: FxHashMap<(usize, u32), [(u32, u32); 2]>,
+    of_several: BTreeSet<u32>,
     /// There are more sums than are remembered.
     overflown: bool,
 }
@@ -161,10 +166,21 @@ impl Sums {
         self.close(|_| true);
     }
 
-    /// Whether depths in the middle of a sum are missing whose boxes a copy brings.
-    pub fn goes_on_behind_a_gap(&self, load: u32) -> bool {
-        let brings = |sum: &&Sum| sum.of.iter().flatten().any(|line| line.load == load);
-        self.done.iter().filter(brings).any(|sum| sum.depths.len() > 1)
+    /// Whether a copy brings one of several boxes that a sum is made of, each with another one of the other operand.
+    pub fn goes_on_behind_the_box_of(&self, load: u32) -> bool {
+        self.of_several.contains(&load)
+    }
+
+    /// An accumulator adds the product of these boxes, by their versions and the copies that brought them.
+    fn note_boxes(&mut self, sum: (usize, u32), adds: bool, boxes: [(u32, u32); 2]) {
+        let known = self.boxes.entry(sum).or_insert(boxes);
+        if !adds {
+            *known = boxes;
+        }
+        if (0..2).all(|n| known[n].0 != boxes[n].0) {
+            self.of_several.extend(known.iter().chain(&boxes).map(|&(_, load)| load));
+            *known = boxes;
+        }
     }
 
     /// Takes over what a cluster has seen.
@@ -233,6 +249,9 @@ impl Cluster<'_> {
             let same = self.sums.open.iter_mut().filter(|sum| sum.is_of(cta, accumulator));
             return same.for_each(|sum| sum.with_others = true);
         };
+        let boxes = [(a, of_a[0].0.load), (b, of_b[0].0.load)];
+        let boxes = boxes.map(|(laid, load)| (self.ctas[cta].loaded.version(laid.d.start), load));
+        self.sums.note_boxes((cta, accumulator), adds, boxes);
         let (depths, distance) = (of_a[0].1, of_a[0].1.0 - of_b[0].1.0);
         let of = [of_a, of_b].map(|lines| lines.into_iter().map(|(line, _)| line).collect::<SmallVec<[Line; 2]>>());
         let same = |sum: &&mut Sum| sum.is_of(cta, accumulator) && (&sum.of, sum.distance) == (&of, distance);

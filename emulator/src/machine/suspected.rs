@@ -55,8 +55,10 @@ impl Cluster<'_> {
             true => self.begin_together(cta, [a, b]),
             false => self.are_exchanged(cta, [a, b]),
         };
-        let behind = [a, b].map(|laid| self.begins_behind(cta, &laid));
-        suspicion.into_iter().chain(behind.into_iter().flatten()).for_each(|new| self.findings.suspect(new));
+        let behind = [a, b].map(|laid| Some((laid, self.begins_behind(cta, &laid)?)));
+        let both = behind.iter().all(Option::is_some);
+        let behind = behind.into_iter().flatten().map(|(laid, behind)| self.row_behind(&laid, behind, both));
+        suspicion.into_iter().chain(behind.collect::<Vec<_>>()).for_each(|new| self.findings.suspect(new));
     }
 
     /// Both operands begin at one address.
@@ -120,18 +122,30 @@ impl Cluster<'_> {
     }
 
     /// An operand that would fit into its box begins in another row than the first eight do, as if the next depths lay behind the row.
-    fn begins_behind(&self, cta: usize, laid: &Laid) -> Option<Suspicion> {
-        let Laid { which, d, rows, site, .. } = *laid;
+    fn begins_behind(&self, cta: usize, laid: &Laid) -> Option<Behind> {
+        let Laid { d, rows, .. } = *laid;
         if !laid.goes_straight_on() {
             return None;
         }
         let column = d.start % d.swizzle;
         let tile = self.ctas[cta].loaded.tile(d.start - column).filter(|tile| tile.swizzle == d.mode())?;
         let row = (d.start - column).saturating_sub(tile.start) / d.swizzle;
-        if row % 8 == 0 || tile.pitch != d.swizzle || rows > tile.rows || row + rows <= tile.rows {
+        if row % 8 == 0 || tile.pitch != d.swizzle {
             return None;
         }
-        let width = d.swizzle;
+        let lie = self.rows_from(cta, tile, rows);
+        (rows <= lie && row + rows > lie).then_some(Behind { tile: *tile, row, lie })
+    }
+
+    /// What is said of it; of both operands, perhaps.
+    fn row_behind(&self, laid: &Laid, Behind { tile, row, lie }: Behind, both: bool) -> Suspicion {
+        let Laid { which, d, rows, site, .. } = *laid;
+        let (width, column) = (d.swizzle, d.start % d.swizzle);
+        let whose = match both {
+            true => "descriptors of A and B".to_string(),
+            false => format!("descriptor of {which}"),
+        };
+        let addresses = if both { "their start addresses" } else { "its start address" };
         let mut diagnostic = self.problem(
             "box-mismatch",
             site,
@@ -141,17 +155,42 @@ impl Cluster<'_> {
             ),
             START_RULE,
             format!(
-                "Let the descriptor of {which} go on by 32 bytes for each MMA along K, 2 in its start address (bits 0 to 13, in units of 16 bytes), \
+                "Let the {whose} go on by 32 bytes for each MMA along K, 2 in {addresses} (bits 0 to 13, in units of 16 bytes), \
                  and only within the {width} bytes of a row: the next depths lie in the next box."
             ),
         );
         let on = row * width + column;
+        let as_many = if lie == physical_rows(&tile) { "as the box" } else { "as the boxes one behind the other" };
         diagnostic.labels[0].text = format!(
-            "{which} has {rows} rows, as the box, and begins at byte {on} of it, where its rows have {width} bytes"
+            "{which} has {rows} rows, {as_many}, and begins at byte {on} of it, where its rows have {width} bytes"
         );
         diagnostic.labels.push(self.label(tile.site, "the box is loaded here"));
-        Some(Suspicion { site, diagnostic, by: By::Slices })
+        Suspicion { site, diagnostic, by: By::Slices }
     }
+
+    /// How many rows lie one behind the other from a box on, where an operand of so many takes several boxes of the same width.
+    fn rows_from(&self, cta: usize, first: &Tile, rows: u32) -> u32 {
+        let what = |tile: &Tile| (tile.swizzle, tile.pitch, tile.bytes);
+        let each = physical_rows(first);
+        let next = |n: &u32| {
+            let next = self.ctas[cta].loaded.tile(first.start + n * first.bytes);
+            next.is_some_and(|next| what(next) == what(first))
+        };
+        each * (1 + (1..rows.div_ceil(each.max(1))).take_while(next).count() as u32)
+    }
+}
+
+/// An operand that begins in this row of a box from which on so many rows lie one behind the other.
+#[derive(Clone, Copy)]
+struct Behind {
+    tile: Tile,
+    row: u32,
+    lie: u32,
+}
+
+/// The rows of a box of any number of dimensions, as they lie in shared memory.
+fn physical_rows(tile: &Tile) -> u32 {
+    tile.bytes / tile.pitch
 }
 
 impl Suspicion {

@@ -62,7 +62,14 @@ pub fn cases() -> Vec<Case> {
             &[("[%rd0, {%r18, %r13}]", "[%rd0, {%r13, %r18}]")],
             Finds(&[("depth-mismatch", "@mma")]),
         ),
-        case("13b", "row and column of a store exchanged", wrong, Ring, &[("{%r46, %r45}", "{%r45, %r46}")], Wrong),
+        case(
+            "13b",
+            "row and column of a store exchanged",
+            wrong,
+            Ring,
+            &[("{%r46, %r45}", "{%r45, %r46}")],
+            Finds(&[("box-mismatch", "@store")]),
+        ),
         case(
             "13c",
             "destination and mbarrier of a load exchanged",

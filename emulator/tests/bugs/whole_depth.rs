@@ -1,7 +1,8 @@
 //! Depths that are loaded and never multiplied, and an operand that begins in the other one's tile, where the tiles of a ring begin within a KiB: as those of
 //! CuTe DSL, which has 256 bytes of barriers in front of them. A kernel that is right stands beside each.
 
-use super::case::{Base::Ring, Result, run, says, told};
+use super::case::Base::{OneTile, Pair, Ring};
+use super::case::{Result, run, says, told};
 use emulator::{Content, Diagnostic, Launch, Report};
 
 /// All tiles of the ring lie 256 bytes further on; rows of D are permuted by their addresses.
@@ -92,4 +93,33 @@ fn the_columns_beside_may_be_another_matrix() {
     let report = of(&[HALF], one_box);
     assert!(report.findings.is_empty(), "{}", told(&report.findings));
     assert!(report.notes.iter().any(|note| note.code == "loaded-never-read"), "{}", told(&report.notes));
+}
+
+/// A descriptor counts in units of 16 bytes, and an MMA takes two: one of them is too few, four are too many. Both are told of the MMA, whatever they lead to.
+#[test]
+fn steps_along_k_are_two_units_of_16_bytes() {
+    for (base, [a, b]) in [
+        (Ring, ["add.s64 %rd2, %rd2, 2;", "add.s64 %rd3, %rd3, 2;"]),
+        (Pair, ["add.s64 %rd2, %rd2, 2;", "add.s64 %rd3, %rd3, 2;"]),
+        (OneTile, ["add.s64 %rd3, %rd3, 2;", "add.s64 %rd4, %rd4, 2;"]),
+    ] {
+        for (step, code, what) in [
+            (
+                "1;",
+                "product-added-twice",
+                "depths 8 to 23 of A and of B, and one before it that of depths 0 to 15 of A and of B",
+            ),
+            ("4;", "box-mismatch", "Let the descriptors of A and B go on by 32 bytes for each MMA along K"),
+        ] {
+            // Of what threads copied it is not known where a box ends.
+            if base == OneTile && step == "4;" {
+                continue;
+            }
+            let [to_a, to_b] = [a, b].map(|from| from.replace("2;", step));
+            let report = run(base, &[(a, to_a.as_str()), (b, to_b.as_str())], |_| {}, 1_000_000);
+            let Some(first) = report.findings.first() else { panic!("{}", told(&all(&report))) };
+            assert_eq!(first.code, code, "{}", told(&all(&report)));
+            says(first, &[what]);
+        }
+    }
 }

@@ -1,0 +1,117 @@
+//! Whether an MMA takes its operands for the elements that were loaded: their type, their width, and how those of 4 bits lie.
+
+use super::boxes::Laid;
+use super::cluster::Cluster;
+use super::depths::Slice;
+use super::formats::Format;
+use super::names::counted;
+use crate::diagnostic::Severity;
+use crate::tensor_map::Element;
+
+impl Cluster<'_> {
+    /// Boxes of one type that an MMA takes for two: or, a note since a map may also be there to move bytes, for another one.
+    pub fn check_types(&mut self, site: u32, slices: [Slice; 2], formats: [Format; 2]) {
+        let [a, b] = slices;
+        let known = matches!(a.element, Some(Element::F16 | Element::Bf16));
+        if !known || a.element != b.element {
+            return;
+        }
+        let loaded = if a.element == Some(Element::F16) { "FP16" } else { "BF16" };
+        let [of_a, of_b] = formats.map(Format::name);
+        let alike = formats[0] == formats[1];
+        if alike && (of_a == loaded || ![Format::F16, Format::Bf16].contains(&formats[0])) {
+            return;
+        }
+        if alike && self.depths.of_other_type.contains(&site) {
+            return;
+        }
+        self.depths.of_other_type.push(site);
+        let mut diagnostic = self.problem(
+            "type-mismatch",
+            site,
+            match alike {
+                true => format!("an MMA takes A and B for {of_a}, which are {loaded}"),
+                false => format!("an MMA takes A for {of_a} and B for {of_b}, which are both {loaded}"),
+            },
+            "Bits 7 to 9 of the instruction descriptor are the type of A, bits 10 to 12 that of B (PTX ISA 9.7.16.4.2); nothing converts the \
+             elements on their way.",
+            format!("Give both the type {loaded}."),
+        );
+        diagnostic.severity = if alike { Severity::Note } else { Severity::Finding };
+        for (name, slice) in [("A", a), ("B", b)] {
+            diagnostic.labels.push(self.label(slice.load, format!("{}: {loaded}", slice.brought(name))));
+        }
+        self.findings.add_alike(diagnostic);
+    }
+
+    /// An MMA reads elements padded that a map of elements of 4 bits has loaded side by side.
+    fn packed_for_padded(&mut self, site: u32, names: &str, operands: Vec<(Laid, (Element, u32))>) {
+        let mut diagnostic = self.problem(
+            "type-mismatch",
+            site,
+            format!("an MMA takes elements of {names} for padded ones, which were loaded side by side"),
+            "kind::f8f6f4 and kind::mxf8f6f4 read elements of 4 and 6 bits padded, sixteen of them in 16 bytes; kind::mxf4 and kind::mxf4nvf4 read those of 4 bits \
+             side by side (PTX ISA 9.7.16.10.4, 5.5.1.1).",
+            "Give the tensor map the type that pads elements of 4 bits (16U4_ALIGN16B; `u4_align16` in a launch file), with a box of 128 elements, which then takes \
+             128 bytes of each row."
+                .into(),
+        );
+        diagnostic.severity = Severity::Finding;
+        for (laid, (_, load)) in operands {
+            let text = format!("the box of {} is loaded here, two elements in each byte", laid.which);
+            diagnostic.labels.push(self.label(load, text));
+        }
+        self.findings.add_alike(diagnostic);
+    }
+
+    /// An MMA takes operands for elements of another width than those of the tensor map by which they were loaded: a note, since a map may also be
+    /// there to move bytes. Of 4 bits that lie side by side, maps of bytes are the usual ones.
+    pub fn elements_of_other_width(&mut self, operands: Vec<(Laid, (Element, u32))>) {
+        type Loaded = (Laid, (Element, u32));
+        let dense = |(laid, (element, _)): &Loaded| laid.d.elements.data < 16 && *element == Element::U4Align8;
+        let wide = |(laid, (element, _)): &Loaded| laid.d.elements.log_bits > 2 && !element.is_packed();
+        let packed = operands.iter().any(dense);
+        let operands: Vec<_> = operands.into_iter().filter(|of| if packed { dense(of) } else { wide(of) }).collect();
+        let Some(&(first, (element, _))) = operands.first() else { return };
+        if self.depths.of_other_width.contains(&first.site) {
+            return;
+        }
+        self.depths.of_other_width.push(first.site);
+        let names: Vec<String> = operands.iter().map(|(laid, _)| laid.which.to_string()).collect();
+        let names = names.join(" and ");
+        if packed {
+            return self.packed_for_padded(first.site, &names, operands);
+        }
+        let (loaded, taken) = (element.bits(), 1u32 << first.d.elements.log_bits);
+        let mut diagnostic = self.problem(
+            "type-mismatch",
+            first.site,
+            format!(
+                "an MMA takes {} for elements of {}, which were loaded as elements of {}",
+                names,
+                counted(taken / 8, "byte"),
+                counted(loaded / 8, "byte")
+            ),
+            "The kind of an MMA and its type say how wide the elements of A and B are (PTX ISA 9.7.16.2, 9.7.15.2); a copy moves the bytes of the \
+             tensor map's elements as they are, and nothing converts them on their way.",
+            format!(
+                "If the tensor holds elements of {loaded} bits, use the MMA for those: {}. If it holds elements of {taken} bits, give the tensor \
+                 map a type of {taken} bits: this one counts its sizes and coordinates in {}.",
+                match loaded {
+                    8 => "kind::f8f6f4 (FP8) or kind::i8, with their types in the instruction descriptor",
+                    16 => "kind::f16 (FP16, BF16)",
+                    32 => "kind::tf32",
+                    _ => "there is none of so many bits",
+                },
+                counted(loaded / 8, "byte")
+            ),
+        );
+        diagnostic.severity = Severity::Note;
+        for (laid, (_, load)) in operands {
+            let text =
+                format!("the box of {} is loaded here as elements of {}", laid.which, counted(loaded / 8, "byte"));
+            diagnostic.labels.push(self.label(load, text));
+        }
+        self.findings.add(diagnostic);
+    }
+}
