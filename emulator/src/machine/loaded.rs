@@ -247,9 +247,10 @@ impl Cluster<'_> {
             self.note_box_stored(cta, site, start, bytes);
         }
         if !load && tensor {
-            let (block, last) = (u64::from(start) / BLOCK, u64::from(start + bytes).div_ceil(BLOCK));
-            let all = Run { block, blocks: last - block, granules: u64::MAX };
-            self.check_swizzle(cta, std::iter::once(all), swizzle, None, site);
+            let end = start + bytes;
+            let blocks = start / BLOCK as u32..end.div_ceil(BLOCK as u32);
+            let all = blocks.map(|n| Run { block: n.into(), blocks: 1, granules: granules(n, start, end) });
+            self.check_swizzle(cta, all, swizzle, None, site);
             if tile.watched && tile.rows > 0 {
                 self.check_staged(cta, &tile);
             }

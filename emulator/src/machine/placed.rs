@@ -38,7 +38,6 @@ struct Stored {
 #[derive(Clone, Debug, PartialEq)]
 struct Seen {
     copy: u32,
-    store: u32,
     to: Origin,
     of: Of,
 }
@@ -76,10 +75,6 @@ impl PartialEq for Of {
 impl Of {
     fn has_column(&self, at: i64) -> bool {
         self.columns.iter().any(|line| line.has(at))
-    }
-
-    fn columns_meet(&self, other: &Of) -> bool {
-        self.columns == other.columns
     }
 }
 
@@ -121,7 +116,7 @@ impl Seen {
         let [one, two] = [self, other];
         let rows = one.of.rows == two.of.rows && one.of.rows.has(one.row()) != two.of.rows.has(two.row());
         let columns =
-            one.of.columns_meet(&two.of) && one.of.has_column(one.column()) != two.of.has_column(two.column());
+            one.of.columns == two.of.columns && one.of.has_column(one.column()) != two.of.has_column(two.column());
         rows || columns
     }
 }
@@ -258,7 +253,7 @@ impl Cluster<'_> {
     pub fn note_place_of_sums(&mut self, cta: usize, tile: &Tile) {
         let Some(to) = tile.origin.filter(|_| tile.rows > 0 && !self.placed.stored.is_empty()) else { return };
         let chunk = GRANULE as u32;
-        let mut found: Option<(u32, &Of)> = None;
+        let mut found: Option<&Of> = None;
         // Each warp has 32 lanes of the accumulator.
         for row in (0..tile.rows).step_by(LANES as usize / 4) {
             for column in 0..tile.pitch / chunk {
@@ -270,12 +265,57 @@ impl Cluster<'_> {
                 let Some(stored) = stored.filter(|stored| stored.epoch == writer.epoch) else { continue };
                 let Some(of) = stored.of.as_ref().filter(|_| are_rows_of(&stored.places, tile)) else { return };
                 match found {
-                    Some((_, other)) if other != of => return,
-                    _ => found = Some((writer.site, of)),
+                    Some(other) if other != of => return,
+                    _ => found = Some(of),
                 }
             }
         }
-        let Some((store, of)) = found.map(|(store, of)| (store, of.clone())) else { return };
-        self.placed.add(Seen { copy: tile.site, store, to, of });
+        let Some(of) = found.cloned() else { return };
+        self.placed.add(Seen { copy: tile.site, to, of });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tensor_map::Element;
+
+    /// A tile of 128 rows of A and 128 columns of B, each out of so many, stored from this row and column of D on.
+    fn seen([row, rows]: [i64; 2], [column, columns]: [i64; 2], at: [i64; 2], sizes: [u64; 2]) -> Seen {
+        let line = |tensor, first, size| Line { tensor: (tensor, 0), first, rows: 128, size, mn_major: false, load: 0 };
+        let of = Of { rows: line(1, row, rows), columns: SmallVec::from_slice(&[line(2, column, columns)]), mma: 0 };
+        let to =
+            Origin { element: Element::F16, at: [at[1], at[0]], sizes: [sizes[1], sizes[0]], address: 3, plane: 0 };
+        Seen { copy: 0, to, of }
+    }
+
+    fn how(all: &[Seen]) -> Option<Wrong> {
+        wrong(&all.iter().collect::<Vec<_>>()).map(|(how, _)| how)
+    }
+
+    /// Of two by two tiles, where they are stored.
+    fn square(at: impl Fn(i64, i64) -> [i64; 2]) -> Vec<Seen> {
+        let tiles = [(0, 0), (0, 128), (128, 0), (128, 128)];
+        tiles.map(|(i, j)| seen([i, 256], [j, 256], at(i, j), [256; 2])).to_vec()
+    }
+
+    #[test]
+    fn a_product_whose_rows_or_columns_are_permuted_is_one() {
+        assert_eq!(how(&square(|i, j| [i, j])), None);
+        assert_eq!(how(&square(|i, j| [128 - i, 128 - j])), None);
+        assert_eq!(how(&square(|i, j| [i, 128 - j])), None);
+        assert_eq!(how(&square(|i, j| [j, i])), Some(Wrong::Exchanged));
+        assert_eq!(how(&square(|i, j| [i, j ^ i])), Some(Wrong::TwoPlaces));
+    }
+
+    /// Four heads: A is multiplied with each part of B, and the results lie one below the other.
+    #[test]
+    fn results_of_several_heads_may_lie_one_below_the_other() {
+        let heads = (0..4).map(|head| seen([0, 128], [128 * head, 512], [128 * head, 0], [512, 128]));
+        assert_eq!(how(&heads.collect::<Vec<_>>()), None);
+        let two = [(0, 0), (0, 128), (128, 0), (128, 128)].into_iter().flat_map(|(i, j)| {
+            (0..2).map(move |head| seen([i, 256], [256 * head + j, 512], [256 * head + i, j], [512, 256]))
+        });
+        assert_eq!(how(&two.collect::<Vec<_>>()), None);
     }
 }

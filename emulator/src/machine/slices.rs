@@ -34,7 +34,7 @@ pub struct Tile {
     pub pitch: u32,
     /// Rows of a box of two dimensions, those that have one element left out; else 0.
     pub rows: u32,
-    /// Who reads it counts: it is made of whole granules, and all of it lies within the tensor.
+    /// Who reads it counts: it is made of whole granules, a KiB of them at least, and all of it lies within the tensor.
     pub watched: bool,
     /// Of a box of two dimensions, where in its tensor it begins.
     pub origin: Option<Origin>,
@@ -78,7 +78,7 @@ impl Lost {
 impl Tile {
     /// So many bytes hold these rows, of a box of two dimensions or not.
     pub fn new(start: u32, bytes: u32, swizzle: Swizzle, site: u32, rows: &[Rows], flat: bool) -> Tile {
-        let whole = [start, bytes].iter().all(|n| u64::from(*n).is_multiple_of(GRANULE));
+        let granules = [start, bytes].iter().all(|n| u64::from(*n).is_multiple_of(GRANULE));
         Tile {
             start,
             bytes,
@@ -86,7 +86,9 @@ impl Tile {
             site,
             pitch: rows.first().map_or(bytes, |rows| rows.pitch).max(1),
             rows: if flat { rows.iter().map(|rows| rows.count).sum() } else { 0 },
-            watched: whole && rows.iter().all(|rows| rows.dense() && !rows.hangs_over()),
+            watched: granules
+                && u64::from(bytes) >= BLOCK
+                && rows.iter().all(|rows| rows.dense() && !rows.hangs_over()),
             origin: None,
             lattice: None,
             taken: None,
