@@ -56,10 +56,12 @@ pub struct Placed {
 /// So many boxes are remembered of a launch.
 const MOST: usize = 1024;
 
-/// How all tiles of a tensor lie.
+/// How tiles of a tensor lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wrong {
-    /// The row is that of B, the column that of A.
+    /// The row is that of B, the column that of A: the operands are exchanged, or the coordinates of the store, or one of the two.
+    Operands,
+    Coordinates,
     Exchanged,
     /// One row of A, or one column of B, in two places.
     TwoPlaces,
@@ -129,13 +131,13 @@ fn wrong<'a>(boxes: &[&'a Seen]) -> Option<(Wrong, &'a Seen)> {
     let exchanged = boxes.iter().all(|seen| seen.is_exchanged() && seen.fits_exchanged());
     // One row of tiles, or one column, may be of several products whose results lie one behind the other.
     if exchanged && differ(&|seen| seen.of.rows.first) && differ(&|seen| seen.of.columns[0].first) {
-        return Some((Wrong::Exchanged, first));
+        return Some((if first.fits() { Wrong::Exchanged } else { Wrong::Operands }, first));
     }
     let apart = |seen: &&Seen| boxes.iter().any(|other| seen.parts_from(other));
     let fits = boxes.iter().all(|seen| seen.fits());
     let seen = off.iter().copied().find(apart).filter(|_| fits)?;
     let exchanged = off.iter().all(|seen| seen.is_exchanged());
-    Some((if exchanged { Wrong::Exchanged } else { Wrong::TwoPlaces }, seen))
+    Some((if exchanged { Wrong::Coordinates } else { Wrong::TwoPlaces }, seen))
 }
 
 impl Placed {
@@ -174,36 +176,47 @@ impl Placed {
         let (row, column) = (seen.row(), seen.column());
         let off = boxes.iter().filter(|seen| !seen.is_straight()).count();
         let (also, help) = match how {
+            Wrong::Operands => (
+                ": A and B are exchanged",
+                "Exchange the two descriptors: A is the first operand of the MMA, whose rows are the lanes of the accumulator, and B the second one.",
+            ),
+            Wrong::Coordinates => (
+                ": its row and its column are exchanged",
+                "Exchange the coordinates of the store: the first one is the column of D.",
+            ),
             Wrong::Exchanged => (
                 ": its row and its column are exchanged",
                 "If the copies load A and B to where the descriptors of the MMA take them, exchange the coordinates of the store; else exchange the \
-                 descriptors: A is the first operand, whose rows are the lanes of the accumulator."
-                    .into(),
+                 descriptors: A is the first operand, whose rows are the lanes of the accumulator.",
             ),
             Wrong::TwoPlaces => (
                 ", where that of others belongs",
-                "Let who stores a tile find its row and its column of D by the same rule as who loads it: the row is that of A's box, the column that of B's."
-                    .to_string(),
+                "Let who stores a tile find its row and its column of D by the same rule as who loads it: the row is that of A's box, the column that of B's.",
             ),
         };
         let text = format!(
             "stored here, as {off} of {} boxes of this statement elsewhere than their product belongs",
             boxes.len()
         );
+        let mut places = [label(seen.copy, text), label(mma, format!("multiplied here: {product}"))];
+        if how == Wrong::Operands {
+            places.reverse();
+        }
+        let [first, second] = places;
         Some(Diagnostic {
             code: "box-mismatch",
             severity: Severity::Finding,
             title: format!("the product of {product} is stored from row {row}, column {column} of D on{also}"),
             labels: vec![
-                label(seen.copy, text),
-                label(mma, format!("multiplied here: {product}")),
+                first,
+                second,
                 label(rows.load, format!("these rows are loaded here for A{}", out_of(&rows))),
                 label(b.load, format!("these columns are loaded here for B{}", out_of(&b))),
             ],
             rule: "Row i of D is made of row i of A, column j of column j of B (PTX ISA, tcgen05.mma): a tile of D begins in the row in which its tile of A \
                    begins, and in the column in which that of B does. D has as many rows as one tensor here, and as many columns as the other one."
                 .into(),
-            help,
+            help: help.into(),
             count: 1,
             confirmed: None,
         })
