@@ -150,10 +150,10 @@ impl Cluster<'_> {
         };
         let straight = match by {
             // What lanes store is of one column of a product: they take no turns.
-            Some(By::Swizzle(Swizzle::None)) => self.stores_of_one_column(store),
+            Some(By::Swizzle(Swizzle::None)) => self.kernel.stores_of_one_column(store),
             // And a product whose chunks are permuted in global memory would lie there in one piece.
             Some(By::Swizzle(_)) if tile.swizzle == Swizzle::None => {
-                tile.is_beside_others() && self.stores_of_one_column(store)
+                tile.is_beside_others() && self.kernel.stores_of_one_column(store)
             }
             // Nobody takes turns by two swizzles.
             Some(By::Row | By::Swizzle(_)) => true,

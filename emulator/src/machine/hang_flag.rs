@@ -46,7 +46,7 @@ impl Cluster<'_> {
 
     /// The buffer that a parameter points to from which an address is made, and where there, if nothing is added to it.
     fn leads_to_buffer(&self, at: usize, reg: Reg, depth: usize) -> Option<(usize, Option<u64>)> {
-        let at = self.writers().last(at, reg)?;
+        let at = self.kernel.writers().last(at, reg)?;
         let inst = self.kernel.code.get(at).filter(|_| depth > 0)?;
         if let Op::Load(load) = &inst.op {
             let named = load.space == Space::Param && load.address.base == Reg::Sink;

@@ -121,13 +121,9 @@ impl<'a> Guess<'a> {
 
 impl Cluster<'_> {
     /// What writes each register: once it is asked for.
-    pub fn writers(&self) -> &Writers {
-        self.writers.get_or_init(|| Writers::new(&self.kernel.code))
-    }
-
     fn groups(&self) -> &Groups {
         self.groups.get_or_init(|| {
-            let mut guess = Guess::new(&self.kernel.code, &self.kernel.constants32, self.writers());
+            let mut guess = Guess::new(&self.kernel.code, &self.kernel.constants32, self.kernel.writers());
             let code = self.kernel.code.iter().enumerate();
             let all = code.filter_map(|(at, inst)| Some((at, guess.begins_at(at, address_of(&inst.op)?))));
             Groups(all.collect())

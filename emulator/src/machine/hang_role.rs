@@ -165,7 +165,7 @@ impl Cluster<'_> {
 
     /// The comparisons each of which, by itself, keeps a predicate from being as it is wanted, and the predicate that it makes.
     fn deciders(&self, at: usize, pred: u16, wanted: bool, deep: u32) -> Vec<(usize, u16)> {
-        let Some(writer) = self.writers().only(at, Reg::Pred(pred)).filter(|_| deep > 0) else { return vec![] };
+        let Some(writer) = self.kernel.writers().only(at, Reg::Pred(pred)).filter(|_| deep > 0) else { return vec![] };
         let inst = &self.kernel.code[writer];
         match inst.op {
             _ if inst.facts.guarded => vec![],
@@ -186,7 +186,7 @@ impl Cluster<'_> {
             return Some(value);
         }
         left.set(left.get().checked_sub(1)?);
-        let writer = self.writers().only(at, Reg::B32(reg)).filter(|_| deep > 0)?;
+        let writer = self.kernel.writers().only(at, Reg::B32(reg)).filter(|_| deep > 0)?;
         let inst: &Inst = &self.kernel.code[writer];
         let value = |reg: u16, who: Who| self.value_of(writer, reg, who, (deep - 1, left));
         match inst.op {

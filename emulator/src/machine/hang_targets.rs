@@ -171,9 +171,9 @@ impl Cluster<'_> {
         if address.base == Reg::Sink {
             return Some(address.offset);
         }
-        let mut from = self.writers().last(at, address.base)?;
+        let mut from = self.kernel.writers().last(at, address.base)?;
         if let Op::MapAddress { s, .. } = code[from].op {
-            from = self.writers().last(from, s)?;
+            from = self.kernel.writers().last(from, s)?;
         }
         match code[from].op {
             Op::SharedAddress { offset, .. } => Some(address.offset + i64::from(offset)),

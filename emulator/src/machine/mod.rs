@@ -124,7 +124,6 @@ mod names;
 mod narrow;
 mod offsets;
 mod on_the_way;
-mod one_column;
 mod operand;
 mod operand_types;
 mod ordering;

@@ -7,7 +7,6 @@ use super::cluster::Cluster;
 use super::depths::Origin;
 use super::drawn_up::are_rows_of;
 use super::memory::Global;
-use super::one_column::Loads;
 use super::resolve::Target;
 use super::slices::Tile;
 use super::state::ActorKind;
@@ -17,6 +16,7 @@ use crate::diagnostic::{Diagnostic, Label, Severity};
 use crate::order::GRANULE;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+use std::sync::Arc;
 
 /// The rows of A and the columns of B that a CTA's part of a sum is made of.
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ struct Of {
 struct Stored {
     epoch: u32,
     places: SmallVec<[u32; 32]>,
-    of: Option<Of>,
+    of: Option<Arc<Of>>,
 }
 
 /// A box that was stored.
@@ -45,10 +45,8 @@ struct Seen {
 /// What is known of a cluster, and of all clusters.
 #[derive(Debug, Default)]
 pub struct Placed {
-    /// The loads that feed a statement which stores 16 bytes, if it stores nothing else.
-    feeds: FxHashMap<u32, Option<Loads>>,
     /// What a warp has loaded last by a statement.
-    loaded: FxHashMap<(usize, u32), Of>,
+    loaded: FxHashMap<(usize, u32), Arc<Of>>,
     stored: FxHashMap<(usize, u32), Stored>,
     seen: Vec<Seen>,
 }
@@ -232,7 +230,7 @@ impl Cluster<'_> {
             let halves = |sum: &&Sum| sum.of.iter().all(|lines| lines.len() < 2 || lines[0] != lines[1]);
             let sum = self.sums.held(mma.ctas.0, mma.d.0).filter(halves)?;
             let rows = *sum.of[0].get(cta.checked_sub(mma.ctas.0)?)?;
-            Some(Of { rows, columns: sum.of[1].clone(), mma: sum.mma })
+            Some(Arc::new(Of { rows, columns: sum.of[1].clone(), mma: sum.mma }))
         });
         match of {
             Some(of) => self.placed.loaded.insert((w, site), of),
@@ -245,11 +243,7 @@ impl Cluster<'_> {
         if self.placed.loaded.is_empty() {
             return;
         }
-        if !self.placed.feeds.contains_key(&site) {
-            let loads = self.loads_of_columns(site);
-            self.placed.feeds.insert(site, loads);
-        }
-        let Some(Some(loads)) = self.placed.feeds.get(&site) else { return };
+        let Some(loads) = self.kernel.loads_of_columns(site) else { return };
         let cta = self.warps[w].cta;
         let place = |target: &(usize, Target)| match target.1 {
             Target::Shared(c, at) if c == cta => Some(at),
@@ -266,7 +260,7 @@ impl Cluster<'_> {
     pub fn note_place_of_sums(&mut self, cta: usize, tile: &Tile) {
         let Some(to) = tile.origin.filter(|_| tile.rows > 0 && !self.placed.stored.is_empty()) else { return };
         let chunk = GRANULE as u32;
-        let mut found: Option<&Of> = None;
+        let mut found: Option<&Arc<Of>> = None;
         // Each warp has 32 lanes of the accumulator.
         for row in (0..tile.rows).step_by(LANES as usize / 4) {
             for column in 0..tile.pitch / chunk {
@@ -283,7 +277,7 @@ impl Cluster<'_> {
                 }
             }
         }
-        let Some(of) = found.cloned() else { return };
+        let Some(of) = found.map(|of| Of::clone(of)) else { return };
         self.placed.add(Seen { copy: tile.site, to, of });
     }
 }

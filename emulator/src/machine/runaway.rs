@@ -170,7 +170,7 @@ impl Cluster<'_> {
                 None => (vec![], "Nothing leads out of the loop: give its branch a condition".into()),
             };
         }
-        let Some(decider) = self.writers().last(lap.last, Reg::Pred(branch.guard)) else {
+        let Some(decider) = self.kernel.writers().last(lap.last, Reg::Pred(branch.guard)) else {
             return (vec![], "Look why the branch's predicate stays as it is".into());
         };
         if !(lap.first..=lap.last).contains(&decider) {
@@ -184,7 +184,7 @@ impl Cluster<'_> {
         }
         let whole = |reg: &&Reg| matches!(reg, Reg::B32(_) | Reg::B64(_));
         let changed = code[decider].uses.iter().filter(whole).filter_map(|&reg| {
-            let at = self.writers().last(decider, reg)?;
+            let at = self.kernel.writers().last(decider, reg)?;
             (lap.first..=lap.last).contains(&at).then_some((reg, at))
         });
         let changed: Vec<(Reg, usize)> = changed.collect();

@@ -195,6 +195,8 @@ fn entry(
             half_stores: false,
             multiplies: false,
             timed: None,
+            writers: Default::default(),
+            columns: Default::default(),
         },
         site: 0,
         constants: HashMap::new(),

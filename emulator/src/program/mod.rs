@@ -3,7 +3,8 @@
 //! Read `op` for what instructions become, `lower` for how a function body is walked, `decode` for each family of
 //! instructions, `alu`, `packed`, `rounding`, `convert` and `to_halves` for
 //! arithmetic, `flow` for where divergent lanes meet again, `facts` for what is asked of an instruction at every step,
-//! `dependence` for what depends on values that a run does not compute, `leaving` for what decides whether a loop is left.
+//! `dependence` for what depends on values that a run does not compute, `leaving` for what decides whether a loop is left, `one_column` for which
+//! statements store columns of a product.
 
 pub(crate) mod alu;
 pub(crate) mod atomic;
@@ -25,6 +26,7 @@ mod lower;
 pub(crate) mod matrix;
 pub(crate) mod narrow;
 mod near;
+mod one_column;
 pub(crate) mod op;
 mod own_name;
 pub(crate) mod packed;
@@ -54,6 +56,7 @@ use crate::syntax::{
 };
 use op::Inst;
 use own_name::own_names;
+use std::sync::OnceLock;
 pub(crate) use variables::Variable;
 
 pub use decode::{FORMS, special_registers};
@@ -133,6 +136,10 @@ pub(crate) struct Kernel {
     pub half_stores: bool,
     /// It has MMAs that read shared memory.
     pub multiplies: bool,
+    /// See [`Kernel::writers`].
+    pub writers: OnceLock<writers::Writers>,
+    /// See [`Kernel::loads_of_columns`].
+    pub columns: OnceLock<one_column::OfStores>,
 }
 
 /// A kernel parameter's place in the parameter block.

@@ -1,0 +1,105 @@
+//! Which statements store the same columns of a product in each lane: each lane has a row of it, and the statement the column.
+
+use super::Kernel;
+use super::op::{FALSE, Op, Reg, TRUE, TensorShape};
+use super::writers::Writers;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+/// So many statements are looked at for a store, and so deep.
+const MOST: u32 = 256;
+const DEEP: u32 = 24;
+
+/// What a register is computed from, in one way.
+#[derive(Clone, Copy, PartialEq)]
+enum From {
+    /// Numbers that are the same in all lanes.
+    Numbers,
+    /// Columns of a product, too, that are the same in all lanes.
+    Columns,
+}
+
+/// The statements of `tcgen05.ld` that a store is fed by.
+pub type Loads = SmallVec<[u32; 4]>;
+
+/// Those of all stores of columns, by the store's statement.
+pub type OfStores = FxHashMap<u32, Loads>;
+
+/// A search for what a statement stores.
+struct Search<'a> {
+    kernel: &'a Kernel,
+    /// So many statements may be looked at still.
+    left: u32,
+    /// What was found.
+    loads: Loads,
+}
+
+impl Kernel {
+    /// Which statements write registers: found out once, when it is asked for.
+    pub fn writers(&self) -> &Writers {
+        self.writers.get_or_init(|| Writers::new(&self.code))
+    }
+
+    /// Whether a statement stores what is computed from registers of `tcgen05.ld` that hold the same columns in each lane, and from nothing else.
+    pub fn stores_of_one_column(&self, site: u32) -> bool {
+        self.loads_of_columns(site).is_some()
+    }
+
+    /// The same: the loads.
+    pub fn loads_of_columns(&self, site: u32) -> Option<&Loads> {
+        self.columns.get_or_init(|| self.stores_of_columns()).get(&site)
+    }
+
+    fn stores_of_columns(&self) -> OfStores {
+        let mut instructions: FxHashMap<u32, u32> = FxHashMap::default();
+        let stores = || self.code.iter().enumerate().filter(|(_, inst)| matches!(inst.op, Op::Store(_)));
+        stores().for_each(|(_, inst)| *instructions.entry(inst.site).or_default() += 1);
+        let found = stores().filter_map(|(at, inst)| {
+            let Op::Store(op) = &inst.op else { return None };
+            let mut search = Search { kernel: self, left: MOST, loads: Loads::new() };
+            let alone = instructions[&inst.site] == 1;
+            let stored = alone && op.s.iter().all(|&reg| search.from(at, reg, DEEP) == Some(From::Columns));
+            stored.then_some((inst.site, search.loads))
+        });
+        found.collect()
+    }
+}
+
+impl Search<'_> {
+    fn from(&mut self, at: usize, reg: Reg, deep: u32) -> Option<From> {
+        let kernel = self.kernel;
+        let constant = match reg {
+            Reg::B32(n) => kernel.constants32.iter().any(|constant| constant.0 == n),
+            Reg::B64(n) => kernel.constants64.iter().any(|constant| constant.0 == n),
+            Reg::Pred(n) => n == TRUE || n == FALSE,
+            _ => false,
+        };
+        if constant {
+            return Some(From::Numbers);
+        }
+        self.left = self.left.checked_sub(1)?;
+        let writer = kernel.writers().only(at, reg).filter(|_| deep > 0)?;
+        let inst = &kernel.code[writer];
+        match inst.op {
+            _ if inst.facts.guarded => None,
+            Op::TensorLoad { shape: TensorShape::S32x32b, .. } => {
+                if !self.loads.contains(&inst.site) {
+                    self.loads.push(inst.site);
+                }
+                Some(From::Columns)
+            }
+            // Which of several it is may differ from lane to lane.
+            Op::Select32 { .. } | Op::Select64 { .. } | Op::Special { .. } => None,
+            _ if inst.facts.plain => {
+                let mut from = From::Numbers;
+                for &used in &inst.uses {
+                    if self.from(writer, used, deep - 1)? == From::Columns {
+                        from = From::Columns;
+                    }
+                }
+                Some(from)
+            }
+            _ => None,
+        }
+    }
+}
