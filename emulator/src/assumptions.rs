@@ -187,6 +187,12 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "A block-scaled MMA with other bits in the address than in the descriptor.",
     ),
     assume(
+        "random-bits-of-narrow",
+        "Of the random bits of `cvt.rs` to four numbers of 8, 6 or 4 bits, the number that goes to the lowest bits takes bits 0 to 7, the next one bits 8 to 15, and so on.",
+        "The ISA shows it in figures. Authors of QuACK found it so on a B200 for FP8; on a B300 they found the bytes exchanged and those of every second number turned round, for FP8 and FP4. Either way each number is rounded up as often as it should be.",
+        "`cvt.rs.satfinite.e2m1x4.f32` and the like of numbers in the middle of two, with each random bit set alone, on the device.",
+    ),
+    assume(
         "scale-factor-layout",
         "The scale factors of row r (or column r) lie in lane r mod 32 of each quarter of the lanes, in column r / 32 from the first on; of several, the first in the lowest byte.",
         "The ISA shows it in pictures and says that all quarters need a copy; the layout is the one that CUTLASS prepares.",
