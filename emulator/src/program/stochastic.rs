@@ -6,7 +6,8 @@ use super::lanes::f;
 use super::narrow::{E2M1, E2M3, E3M2, E4M3, E5M2, Format};
 use super::op::Alu;
 
-const F16: Format = Format { fraction: 10, bias: 15, greatest: 0x7bff, infinity: Some(0x7c00), nan: Some(0x7fff), sign: 0x8000 };
+const F16: Format =
+    Format { fraction: 10, bias: 15, greatest: 0x7bff, infinity: Some(0x7c00), nan: Some(0x7fff), sign: 0x8000 };
 const BF16: Format =
     Format { fraction: 7, bias: 127, greatest: 0x7f7f, infinity: Some(0x7f80), nan: Some(0x7fff), sign: 0x8000 };
 
@@ -22,7 +23,12 @@ const KINDS: [(&str, Format, [u32; 3]); 7] = [
 ];
 
 /// Two of the numbers, of four the lower ones or the `HIGH` ones: the first to the high part.
-fn pair<const KIND: usize, const RELU: bool, const FINITE: bool, const HIGH: bool>(d: &mut [u32], a: &[u32], b: &[u32], random: &[u32]) {
+fn pair<const KIND: usize, const RELU: bool, const FINITE: bool, const HIGH: bool>(
+    d: &mut [u32],
+    a: &[u32],
+    b: &[u32],
+    random: &[u32],
+) {
     let (_, format, [count, apart, wide]) = KINDS[KIND];
     for (((d, &a), &b), random) in d.iter_mut().zip(a).zip(b).zip(random) {
         let random = if HIGH { random >> 16 } else { *random };
@@ -84,12 +90,20 @@ mod tests {
                         let up = part > 0 && random >= least;
                         let found = format.stochastic(middle, (random, count), false, true);
                         assert_eq!(found, bits + u32::from(up), "{name}: {part}/256 behind {bits:#x}, {random:#x}");
-                        assert_eq!(format.stochastic(-middle, (random, count), false, true), found | format.sign, "{name}");
+                        assert_eq!(
+                            format.stochastic(-middle, (random, count), false, true),
+                            found | format.sign,
+                            "{name}"
+                        );
                     }
                 }
             }
             assert_eq!(format.stochastic(f64::INFINITY, (0, count), false, true), format.greatest, "{name}");
-            assert_eq!(format.stochastic(f64::NAN, (0, count), true, true), format.nan.unwrap_or(format.greatest), "{name}");
+            assert_eq!(
+                format.stochastic(f64::NAN, (0, count), true, true),
+                format.nan.unwrap_or(format.greatest),
+                "{name}"
+            );
             assert_eq!(format.stochastic(-1.0, (0, count), true, true), 0, "{name}");
         }
         // Without `.satfinite` a carry out of the greatest number is infinity.

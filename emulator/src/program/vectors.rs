@@ -18,7 +18,10 @@ impl Lowering {
             Some("v4") => 4,
             other => {
                 let found = format!("`{}` is a register of type `.{}`", v.name, other.unwrap_or_default());
-                return Err(wrong(found, "Registers are vectors of 2 or of 4 elements: `.v2` or `.v4` (PTX ISA 5.4.2)."));
+                return Err(wrong(
+                    found,
+                    "Registers are vectors of 2 or of 4 elements: `.v2` or `.v4` (PTX ISA 5.4.2).",
+                ));
             }
         };
         let ty = types::of_registers(&v.ty).filter(|_| v.ty != "pred");
@@ -52,10 +55,15 @@ impl Lowering {
             match operand {
                 Operand::Memory(base, _, more) => {
                     if let Operand::Name(name) = base.as_ref()
-                        && name.split_once('.').is_some_and(|(vector, _)| matches!(self.lookup(vector), Some(Binding::Vector(_))))
+                        && name
+                            .split_once('.')
+                            .is_some_and(|(vector, _)| matches!(self.lookup(vector), Some(Binding::Vector(_))))
                     {
                         let found = format!("the address is `{name}`, an element of a vector");
-                        return Err(wrong(found, "Move it to a register of its own first: ptxas takes no element there."));
+                        return Err(wrong(
+                            found,
+                            "Move it to a register of its own first: ptxas takes no element there.",
+                        ));
                     }
                     more.iter_mut().for_each(|operand| self.spread_operand(operand));
                 }

@@ -45,7 +45,8 @@ impl PartedWaits {
             return None;
         };
         let list = self.0.entry(warp).or_default();
-        let apart = |wait: &Parted| wait.lanes & lanes == 0 && (wait.moved & lanes == 0 || wait.moved & wait.lanes == 0);
+        let apart =
+            |wait: &Parted| wait.lanes & lanes == 0 && (wait.moved & lanes == 0 || wait.moved & wait.lanes == 0);
         let same = list.iter().position(|wait| (wait.barrier, wait.parity) == (barrier, parity) && apart(wait));
         let earlier = same.map(|n| list.swap_remove(n));
         // Who waits for another phase of the mbarrier is ahead of who has not waited for this one.
