@@ -49,8 +49,8 @@ impl PartedWaits {
             |wait: &Parted| wait.lanes & lanes == 0 && (wait.moved & lanes == 0 || wait.moved & wait.lanes == 0);
         let same = list.iter().position(|wait| (wait.barrier, wait.parity) == (barrier, parity) && apart(wait));
         let earlier = same.map(|n| list.swap_remove(n));
-        // Who waits for another phase of the mbarrier is ahead of who has not waited for this one.
-        list.retain(|wait| wait.barrier != barrier || wait.lanes & lanes == 0);
+        // Who waits for another phase of the mbarrier is ahead of who has not waited for this one, and the one after has the same parity again.
+        list.retain(|wait| wait.barrier != barrier || wait.parity == parity && wait.lanes & lanes == 0);
         list.iter_mut().for_each(|wait| wait.moved |= lanes);
         let new = Parted { step: next, lanes, barrier, parity, moved: 0 };
         let (wait, joined) = match earlier {
