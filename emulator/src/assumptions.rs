@@ -110,8 +110,8 @@ pub const ASSUMPTIONS: &[Assumption] = &[
     ),
     assume(
         "lanes-in-step",
-        "What one lane of a warp did comes before what other lanes of the warp do later in the run: neither a missing bar.warp.sync between them is found, nor an arrival by one lane that should cover the accesses of the others.",
-        "In PTX it is threads that synchronise, and a warp's lanes may run apart; compilers keep converged lanes in step, and production kernels rely on it.",
+        "What one lane of a warp did comes before what other lanes of the warp do later in the run: neither a missing bar.warp.sync between them is found, nor an arrival by one lane that should cover the accesses of the others. Waits on both sides of a branch, of lanes that have not met since, for one phase of an mbarrier count as one.",
+        "In PTX it is threads that synchronise, and a warp's lanes may run apart; compilers keep converged lanes in step, and production kernels rely on it. XLA's Mosaic GPU lets one lane wait, issue MMAs and commit, and the others wait beside it.",
         "Nothing: the ISA asks for bar.warp.sync. The check of races within a warp is not made yet.",
     ),
     assume(
@@ -185,6 +185,12 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "The two highest bits of the address of scale factors do not count: the instruction descriptor says which byte of a cell the first one is.",
         "CUTLASS has that byte's number there as well as in the descriptor, and passes both. The ISA says nothing of these bits.",
         "A block-scaled MMA with other bits in the address than in the descriptor.",
+    ),
+    assume(
+        "random-bits-of-narrow",
+        "Of the random bits of `cvt.rs` to four numbers of 8, 6 or 4 bits, the number that goes to the lowest bits takes bits 0 to 7, the next one bits 8 to 15, and so on.",
+        "The ISA shows it in figures. Authors of QuACK found it so on a B200 for FP8; on a B300 they found the bytes exchanged and those of every second number turned round, for FP8 and FP4. Either way each number is rounded up as often as it should be.",
+        "`cvt.rs.satfinite.e2m1x4.f32` and the like of numbers in the middle of two, with each random bit set alone, on the device.",
     ),
     assume(
         "scale-factor-layout",

@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TensorMap {
-    /// Address of element 0 in global memory.
-    #[serde(default)]
+    /// Address of element 0 in global memory. In a launch file it may be below zero, and is then so much in front of the buffer.
+    #[serde(default, deserialize_with = "address_or_distance")]
     pub address: u64,
     /// Type of the elements.
     pub element: Element,
@@ -36,6 +36,20 @@ pub struct TensorMap {
     /// What elements outside of the tensor read as: NaN instead of zero.
     #[serde(default)]
     pub fill_nan: bool,
+}
+
+/// A number of 64 bits with or without a sign, as its bits.
+fn address_or_distance<'de, D: serde::Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Number {
+        Address(u64),
+        InFront(i64),
+    }
+    Ok(match Number::deserialize(from)? {
+        Number::Address(address) => address,
+        Number::InFront(distance) => distance as u64,
+    })
 }
 
 /// Swizzle modes of a tensor map.

@@ -1,4 +1,4 @@
-//! GEMMs and attention out of libraries whose kernels run on B200s: CUTLASS 4, ThunderKittens, Tilus, TileLang and DeepGEMM, compiled by nvcc, and CuTe DSL; three
+//! GEMMs and attention out of libraries whose kernels run on B200s: CUTLASS 4, ThunderKittens, Tilus, TileLang and DeepGEMM, compiled by nvcc, CuTe DSL and QuACK, TIRx, and JAX; three
 //! of them for Hopper. They must load, run on every schedule without a finding, but for those that are right, and give the right
 //! result. Text, launch and where each comes from lie in `libraries/`.
 
@@ -100,6 +100,9 @@ const KERNELS: &[Kernel] = &[
     Kernel { name: "tilus_hopper_v4", ..TILUS },
     Kernel { name: "tilus_hopper_v5", ..TILUS },
     Kernel { name: "flashinfer_split_k", size: [24, 192, 3072], inputs: Bf16, outputs: Bf16, ..CUTE_DSL },
+    Kernel { name: "quack_pair", size: [512, 768, 192], inputs: Bf16, outputs: Bf16, ..CUTE_DSL },
+    Kernel { name: "tirx_pair", size: [512, 1024, 256], ..CUTE_DSL },
+    Kernel { name: "mosaic_gpu", size: [256, 256, 256], b: Columns, ..CUTE_DSL },
     Kernel { name: "tilelang_pair", size: [512, 512, 256], inputs: Bf16, outputs: Bf16, b: Columns, ..CUTE_DSL },
 ];
 
@@ -108,6 +111,7 @@ const KNOWN: &[&str] = &[
     "box-mismatch",
     "instruction-descriptor",
     "load-outlives-cta",
+    "matrix-descriptor",
     "missing-acquire",
     "missing-proxy-fence",
     "missing-tensor-fence",
@@ -121,6 +125,7 @@ const KNOWN: &[&str] = &[
     "cta-not-started",
     "tensor-freed-in-use",
     "tensor-lane-quarter",
+    "tensor-map-overlap",
     "remote-use-outlives-cta",
 ];
 
@@ -344,6 +349,23 @@ fn cute_dsl_fmha_with_rising_maxima() {
     });
 }
 
+/// One copy brings two pieces of the depths, each as wide as the swizzle. The slices of A and B that are multiplied must be the same depths all the
+/// same: the second slice of A, or the first one of the second piece, is one too far.
+#[test]
+fn tirx_pair_with_slices_of_different_depths() {
+    let path = |ending: &str| format!("{}/tests/libraries/tirx_pair.{ending}", env!("CARGO_MANIFEST_DIR"));
+    let read = |ending: &str| std::fs::read_to_string(path(ending)).unwrap_or_else(|e| panic!("{}: {e}", path(ending)));
+    let (text, launch) = (read("ptx"), read("json"));
+    let launch: Launch = serde_json::from_str(&launch).expect("a launch");
+    for (right, wrong) in [("%rd23, %rd21, 2;", "%rd23, %rd21, 4;"), ("%rd29, %rd21, 1024;", "%rd29, %rd21, 1026;")] {
+        assert_eq!(text.matches(right).count(), 1, "{right}");
+        let program = emulator::load(&text.replace(right, wrong)).expect(wrong);
+        let report = emulator::run(&program, &launch, &Options::default());
+        let found: Vec<&str> = report.findings.iter().map(|finding| finding.code).collect();
+        assert_eq!(found, ["depth-mismatch"], "{wrong}: {:#?}", report.findings);
+    }
+}
+
 macro_rules! kernels {
     ($($name:ident),*) => {
         $(#[test] fn $name() { runs(stringify!($name)); })*
@@ -413,5 +435,9 @@ kernels!(
     deep_gemm_fp8,
     deep_gemm_fp8_fp4,
     deep_gemm_hc_prenorm,
-    flashinfer_split_k
+    flashinfer_split_k,
+    quack_pair,
+    quack_gathered,
+    tirx_pair,
+    mosaic_gpu
 );

@@ -104,3 +104,51 @@ fn variables_of_cpp_have_the_names_of_their_source() {
         assert!(said.contains(called) && !said.replace(called, "").contains("_ZN1n"), "{called}: {finding:#?}");
     }
 }
+
+/// A vector of registers is loaded, stored and taken apart whole; each element has two names, and may be read or written alone.
+#[test]
+fn a_register_may_be_a_vector() {
+    for (body, wanted) in [
+        (
+            ".reg .v4 .b32 q; mov.b32 q.x, 1; mov.b32 q.y, 2; mov.b32 q.z, 3; mov.b32 q.w, 4; st.global.v4.b32 [%d0], q;",
+            [1, 2, 3, 4],
+        ),
+        (
+            ".reg .v4 .s32 q; mov.s32 q.r, 5; mov.s32 q.g, q.x; mov.s32 q.b, 7; mov.s32 q.a, q.z; st.global.v4.s32 [%d0], q;",
+            [5, 5, 7, 7],
+        ),
+        (
+            ".reg .v2 .b32 p, q; mov.b64 p, 0x200000001; mov.b64 %d1, p; mov.b64 q, %d1; st.global.v4.b32 [%d0], {p.x, p.y, q.y, q.x};",
+            [1, 2, 2, 1],
+        ),
+        (
+            ".reg .v2 .b32 q<2>; mov.b64 q0, 0x200000001; mov.b64 q1, 0x400000003; st.global.v2.b32 [%d0], q0; st.global.v2.b32 [%d0+8], q1;",
+            [1, 2, 3, 4],
+        ),
+        (
+            ".reg .v4 .b32 q; ld.const.v4.b32 q, [c]; { .reg .b32 q; mov.b32 q, 9; mov.b32 %r0, q; } st.global.v4.b32 [%d0], {%r0, q.y, q.z, q.w};",
+            [9, 12, 13, 14],
+        ),
+    ] {
+        let text = kernel(".const .align 16 .b32 c[4] = {11, 12, 13, 14};", body);
+        let report = run(&load(&text), &launch("k", 1, vec![zeroes("out", 16)]), None, 1000);
+        assert!(report.is_clean(), "{body}: {:#?}", report.findings);
+        assert_eq!([0, 1, 2, 3].map(|n| word32(&report, n)), wanted, "{body}");
+    }
+}
+
+/// What ptxas refuses of them, by what it says.
+#[test]
+fn a_vector_of_registers_is_refused_where_ptxas_does() {
+    for (body, told) in [
+        (".reg .v4 .b64 q;", "`q` is a vector of 4 elements of type `.b64`"),
+        (".reg .v2 .pred q;", "`q` is a vector of 2 elements of type `.pred`"),
+        (".reg .v8 .b16 q;", "`q` is a register of type `.v8`"),
+        (".reg .v2 .b32 q; add.u32 %r0, q, 1;", "found a vector"),
+        (".reg .v2 .b32 q; mov.b64 q, 0; ld.shared.b32 %r0, [q.x];", "the address is `q.x`, an element of a vector"),
+        (".reg .v2 .b32 q; mov.b64 q, 0; st.global.v2.b32 [%d0], {q, %r0};", "`q` is a vector of registers"),
+    ] {
+        let errors = emulator::load(&kernel("", body)).expect_err(body);
+        assert!(errors[0].title.contains(told), "{body}: {:#?}", errors[0]);
+    }
+}

@@ -129,11 +129,13 @@ impl Param {
                 };
                 return Err((format!("{path}.{kind}.buffer"), format!("names buffer {buffer}: {there_are}")));
             };
-            if offset > extent.bytes {
+            // A map may begin in front of its buffer: coordinates that are large by as much lead back.
+            let in_front = kind == "tensor_map" && offset > i64::MAX as u64;
+            if offset > extent.bytes && !in_front {
                 let why = format!("points to byte {offset} of buffer {buffer}, which has {} bytes", extent.bytes);
                 return Err((format!("{path}.{kind}.{field}"), why));
             }
-            Ok(extent.base + offset)
+            Ok(extent.base.wrapping_add(offset))
         };
         Ok(match self.value() {
             ParamValue::Bytes(bytes) => bytes,

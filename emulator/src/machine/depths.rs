@@ -8,21 +8,8 @@ use super::sums::Line;
 use super::tensor::SharedDescriptor;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::order::Footprint;
-use crate::tensor_map::{Element, TensorMap};
+use crate::tensor_map::Element;
 use std::collections::{BTreeSet, VecDeque};
-
-/// Where in its tensor a box begins whose first two dimensions are more than one element wide at most, and how large the tensor is in these.
-/// Dimension 0 is the innermost.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Origin {
-    pub element: Element,
-    pub at: [i64; 2],
-    pub sizes: [u64; 2],
-    /// Where the tensor lies.
-    pub address: u64,
-    /// How many bytes behind that the plane of the other dimensions begins: one of several matrices, or a part of one.
-    pub plane: i64,
-}
 
 /// An MMA with both operands in shared memory.
 #[derive(Clone, Copy, Debug)]
@@ -66,26 +53,6 @@ pub struct Slice {
     pub element: Option<Element>,
     /// The copy, or the last store of a thread.
     pub load: u32,
-}
-
-impl Origin {
-    /// That of a box, if neither its rows nor its elements are taken apart.
-    pub fn of(map: &TensorMap, coordinates: &[i32]) -> Option<Origin> {
-        let ([inner, outer, planes @ ..], [width, height, ..]) = (coordinates, map.dims.as_slice()) else {
-            return None;
-        };
-        let flat = map.box_dims.iter().skip(2).all(|&size| size == 1);
-        let plain = flat && map.element.padded().is_none() && (0..2).all(|d| map.element_stride(d) == 1);
-        let strides = map.strides.iter().skip(1);
-        let plane = planes.iter().zip(strides).map(|(&n, &stride)| i64::from(n).wrapping_mul(stride as i64));
-        plain.then_some(Origin {
-            element: map.element,
-            at: [*inner, *outer].map(i64::from),
-            sizes: [*width, *height],
-            address: map.address,
-            plane: plane.fold(0, i64::wrapping_add),
-        })
-    }
 }
 
 impl Slice {
@@ -219,7 +186,7 @@ impl Cluster<'_> {
             return Err(Some((origin.element, tile.site)));
         }
         let (row, byte) = tile.place(at);
-        let (inner, outer) = (origin.at[0] + i64::from(byte * 8 / bits), origin.at[1] + i64::from(row));
+        let [inner, outer] = origin.element_at(row.into(), (byte * 8 / bits).into());
         let (outer_size, inner_size) = (origin.sizes[1] as i64, origin.sizes[0] as i64);
         let ((first, size), (line, lines)) = match mn_major {
             true => ((outer, outer_size), (inner, inner_size)),

@@ -25,6 +25,7 @@ mod barrier_cluster;
 mod barrier_cta;
 pub(crate) mod batch;
 mod bounding_box;
+mod box_origin;
 mod boxes;
 mod bulk;
 mod cache;

@@ -3,8 +3,8 @@
 //!
 //! Of what threads store it is known which sum it is of where it is computed from registers of `tcgen05.ld` alone, and each lane stores 16 bytes of a row.
 
+use super::box_origin::Origin;
 use super::cluster::Cluster;
-use super::depths::Origin;
 use super::drawn_up::are_rows_of;
 use super::memory::Global;
 use super::resolve::Target;
@@ -291,8 +291,14 @@ mod tests {
     fn seen([row, rows]: [i64; 2], [column, columns]: [i64; 2], at: [i64; 2], sizes: [u64; 2]) -> Seen {
         let line = |tensor, first, size| Line { tensor: (tensor, 0), first, rows: 128, size, mn_major: false, load: 0 };
         let of = Of { rows: line(1, row, rows), columns: SmallVec::from_slice(&[line(2, column, columns)]), mma: 0 };
-        let to =
-            Origin { element: Element::F16, at: [at[1], at[0]], sizes: [sizes[1], sizes[0]], address: 3, plane: 0 };
+        let to = Origin {
+            element: Element::F16,
+            at: [at[1], at[0]],
+            sizes: [sizes[1], sizes[0]],
+            address: 3,
+            plane: 0,
+            folded: None,
+        };
         Seen { copy: 0, to, of }
     }
 

@@ -1,9 +1,9 @@
 //! The boxes that tensor copies brought to shared memory: where their rows lie, and which of their bytes nobody has read.
 
 use super::bounding_box::Rows;
+use super::box_origin::Origin;
 use super::boxes::Which;
 use super::cluster::Cluster;
-use super::depths::Origin;
 use super::narrow::Taken;
 use super::offsets::Lattice;
 use crate::diagnostic::{Diagnostic, Meaning, Severity};

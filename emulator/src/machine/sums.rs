@@ -97,8 +97,10 @@ impl Line {
     /// The depths of a box that has some of these rows.
     fn depths_in(&self, tile: &Tile) -> Option<Range> {
         let origin = tile.origin.filter(|origin| (origin.address, origin.plane) == self.tensor)?;
-        let wide = i64::from(tile.pitch * 8 / origin.element.bits());
-        let [inner, outer] = [(origin.at[0], wide), (origin.at[1], i64::from(tile.rows))];
+        let (wide, rows) = (i64::from(tile.pitch * 8 / origin.element.bits()), i64::from(tile.rows));
+        // Pieces of the rows may lie one behind the other.
+        let [wide, rows] = origin.folded.map_or([wide, rows], |[width, each]| [width * (rows / each), each]);
+        let [inner, outer] = [(origin.at[0], wide), (origin.at[1], rows)];
         let (k, mn) = if self.mn_major { (outer, inner) } else { (inner, outer) };
         (mn.0 < self.end() && self.first < mn.0 + mn.1).then_some((k.0, k.0 + k.1))
     }

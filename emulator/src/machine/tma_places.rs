@@ -2,8 +2,8 @@
 //! mbarriers that are told. What hardware would not take is refused here.
 
 use super::bounding_box::Rows;
+use super::box_origin::Origin;
 use super::cluster::{Cluster, Stop};
-use super::depths::Origin;
 use super::elsewhere::{Elsewhere, SPACE_RULE};
 use super::four_rows;
 use super::names::counted;

@@ -22,6 +22,8 @@ use std::collections::HashMap;
 pub(super) enum Binding {
     /// A register, and the type that it is declared with.
     Register(Reg, &'static decode::Type),
+    /// A vector of so many registers, whose names have an element behind a dot.
+    Vector(usize),
     /// Index into the table of labels.
     Label(usize),
     /// The labels of a branch table.
@@ -54,6 +56,8 @@ pub(super) struct Lowering {
     pub labels: Vec<Option<u32>>,
     pub kernel: Kernel,
     pub site: u32,
+    /// A vector register is declared somewhere up to here.
+    pub has_vectors: bool,
     /// Constant registers by class and value.
     constants: HashMap<(bool, u64), u16>,
     /// The largest alignment that an `.extern .shared` array asks for.
@@ -199,6 +203,7 @@ fn entry(
             columns: Default::default(),
         },
         site: 0,
+        has_vectors: false,
         constants: HashMap::new(),
         dynamic_align: 16,
         cta_group: None,
@@ -480,6 +485,8 @@ impl Lowering {
             None => (TRUE, false),
             Some((negated, name)) => (self.predicate(&Operand::Name(name.clone()))?, *negated),
         };
+        let spread = self.spread(inst)?;
+        let inst = spread.as_ref().unwrap_or(inst);
         let first = self.kernel.code.len();
         let decoded = decode::decode(self, inst)?;
         // What `decode` emitted before it returned are the reads of special registers among the operands.

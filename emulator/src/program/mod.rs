@@ -37,6 +37,7 @@ pub mod registers;
 
 mod rounding;
 pub mod rounding64;
+mod stochastic;
 mod targets;
 pub(crate) mod tensor_core;
 pub(crate) mod tma;
@@ -44,6 +45,7 @@ mod to_halves;
 mod told;
 mod undeclared;
 mod variables;
+mod vectors;
 mod waits;
 pub mod warp_mma;
 pub mod wgmma;

@@ -4,16 +4,16 @@ use super::lanes::{f, lanes};
 use super::op::Alu;
 use half::{bf16, f16};
 
-/// A format of fewer than 16 bits: its bits of fraction, the bias of its exponent, its greatest number and its NaN.
+/// A format of up to 16 bits: its bits of fraction, the bias of its exponent, its greatest number and its NaN.
 #[derive(Clone, Copy, Debug)]
 pub struct Format {
-    fraction: u32,
-    bias: i32,
-    greatest: u32,
-    infinity: Option<u32>,
+    pub(super) fraction: u32,
+    pub(super) bias: i32,
+    pub(super) greatest: u32,
+    pub(super) infinity: Option<u32>,
     /// `None`: the format has none, and a NaN becomes its greatest number (PTX ISA, cvt, `.satfinite`).
-    nan: Option<u32>,
-    sign: u32,
+    pub(super) nan: Option<u32>,
+    pub(super) sign: u32,
 }
 
 pub const E4M3: Format = Format { fraction: 3, bias: 7, greatest: 0x7e, infinity: None, nan: Some(0x7f), sign: 0x80 };
@@ -58,6 +58,25 @@ impl Format {
         // From the least normal exponent on, the steps carry the leading one: they and the exponent add up to the bits.
         let bits =
             (f64::from(exponent - 1 + self.bias) * f64::from(1 << self.fraction) + steps).min(self.greatest.into());
+        bits as u32 | if x.is_sign_negative() { self.sign } else { 0 }
+    }
+
+    /// Away from zero if the bits that are cut off and the random ones, of which there are so many, carry; else towards it.
+    pub(super) fn stochastic(self, x: f64, (random, count): (u32, u32), relu: bool, satfinite: bool) -> u32 {
+        if x.is_nan() {
+            return self.nan.unwrap_or(self.greatest);
+        }
+        if relu && x.is_sign_negative() {
+            return 0;
+        }
+        let most = if satfinite { self.greatest } else { self.infinity.unwrap_or(self.greatest) };
+        let exponent = ((x.to_bits() >> 52 & 0x7ff) as i32 - 1023).max(1 - self.bias);
+        let steps = x.abs() / 2f64.powi(exponent - self.fraction as i32);
+        let all = f64::from(1 << count);
+        let cut = (steps.fract() * all).floor();
+        let carry = cut + f64::from(random & ((1 << count) - 1)) >= all;
+        let steps = steps.floor() + f64::from(u8::from(carry));
+        let bits = (f64::from(exponent - 1 + self.bias) * f64::from(1 << self.fraction) + steps).min(most.into());
         bits as u32 | if x.is_sign_negative() { self.sign } else { 0 }
     }
 }

@@ -156,8 +156,7 @@ impl Lowering {
         match v.space.as_str() {
             "reg" => {
                 if v.vector.is_some() {
-                    let binding = Binding::Other(format!("vector register `{}`", v.name));
-                    self.bind(&v.name, binding)?;
+                    self.vector_register(v)?;
                 } else {
                     let ty = types::of_registers(&v.ty).ok_or_else(|| no_registers(&v.ty))?;
                     for n in 0..v.count.unwrap_or(1) {

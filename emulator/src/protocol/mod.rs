@@ -18,8 +18,8 @@
 //! - **Not proved**: neither. It says why.
 //!
 //! All of it is said of the paths that the warps took. Where those depend on times, [`Timing`] says so; where warps wait for values in
-//! memory, nothing is proved. Three things are taken for granted: lanes of a warp that have met again stay together up to the next branch
-//! (as compilers for GPUs arrange it); what waits for something that is not recorded (groups of copies, the end of another grid) is let go
+//! memory, nothing is proved. Four things are taken for granted: lanes of a warp that have met again stay together up to the next branch
+//! (as compilers for GPUs arrange it); waits of lanes that have [parted] for one phase are one wait; what waits for something that is not recorded (groups of copies, the end of another grid) is let go
 //! whatever the others do; and columns of tensor memory that other clusters hold are given back, unless an allocation is doubted.
 
 mod certificate;
@@ -27,6 +27,7 @@ mod clock;
 mod clusters;
 mod doubt;
 mod machine;
+mod parted;
 mod phases;
 mod record;
 mod registers;

@@ -1,5 +1,6 @@
 //! What a cluster's warps and engines did to wait for each other, as it happened.
 
+use super::parted::{Joined, PartedWaits};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
@@ -129,6 +130,7 @@ pub struct Record {
     full: bool,
     /// Warps whose lanes did not all do the last steps together.
     parted: FxHashSet<u16>,
+    waits: PartedWaits,
     /// Statements by which time decides what a warp does next.
     timing: Vec<(u32, Timing)>,
     /// Its fingerprint, once it has come to its end.
@@ -166,11 +168,33 @@ impl Record {
             self.steps = Vec::new();
             return NONE;
         }
+        let lanes = match self.in_step(warp as u16, lanes, what) {
+            Ok(step) => return step,
+            Err(lanes) => lanes,
+        };
         if lanes != u32::MAX && lanes != 0 {
             self.parted.insert(warp as u16);
         }
         self.steps.push(Step { warp: warp as u16, lanes, site, what });
         self.steps.len() as u32 - 1
+    }
+
+    /// Waits of lanes that have parted, for one phase, are one step. Its number if this is a part of an earlier one; else all lanes of it.
+    fn in_step(&mut self, warp: u16, lanes: u32, what: What) -> Result<u32, u32> {
+        if lanes == 0 || matches!(what, What::Done { .. }) {
+            return Err(lanes);
+        }
+        match self.waits.step(warp, lanes, what, self.steps.len() as u32) {
+            Some(Joined::To(step)) => {
+                self.steps.get_mut(step as usize).into_iter().for_each(|step| step.lanes |= lanes);
+                Ok(step)
+            }
+            Some(Joined::From(step, others)) => {
+                self.steps.get_mut(step as usize).into_iter().for_each(|step| step.what = What::Meet);
+                Err(lanes | others)
+            }
+            None => Err(lanes),
+        }
     }
 
     /// An engine tells an mbarrier that it has done what this step asked for.
@@ -186,6 +210,7 @@ impl Record {
             self.add(warp, lanes, site, What::Meet);
             if lanes == u32::MAX {
                 self.parted.remove(&(warp as u16));
+                self.waits.met(warp as u16);
             }
         }
     }

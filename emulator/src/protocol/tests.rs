@@ -468,3 +468,46 @@ fn a_ring_that_begins_with_an_arrival_is_proved() {
     let verdict = judge(&record, &SHAPE);
     assert!(matches!(verdict, Verdict::Proved), "{verdict:#?}");
 }
+
+/// One lane of the consumer waits for a stage and frees it, the others wait for the same phase on their side of a branch, before or behind it: they
+/// count as one wait. Not so if the lanes have met between the two.
+#[test]
+fn waits_on_both_sides_of_a_branch_are_one() {
+    let record = |others_first: bool, met: bool| {
+        let mut record = Record::new(false);
+        adds(&mut record, PRODUCER, What::Init { barrier: FULL, count: 1 });
+        adds(&mut record, PRODUCER, What::Init { barrier: EMPTY, count: 1 });
+        both_meet(&mut |warp, what| adds(&mut record, warp, what));
+        for lap in 0..4 {
+            let parity = (lap & 1) as u8;
+            adds(&mut record, PRODUCER, What::Wait { barrier: EMPTY, parity: parity ^ 1 });
+            adds(&mut record, PRODUCER, What::Arrive { barrier: FULL, count: 1, bytes: 64 });
+            let issue = adds(&mut record, PRODUCER, What::Issue { tells: 1, commit: None });
+            record.done(issue, FULL, 0, 64);
+            if others_first {
+                record.add(CONSUMER, !1, 1, What::Wait { barrier: FULL, parity });
+                // It still has to do with something else.
+                record.add(CONSUMER, 1, 2, What::Issue { tells: 0, commit: None });
+            }
+            record.add(CONSUMER, 1, 3, What::Wait { barrier: FULL, parity });
+            if met {
+                record.meet(CONSUMER, u32::MAX, 4);
+            }
+            record.add(CONSUMER, 1, 5, What::Arrive { barrier: EMPTY, count: 1, bytes: 0 });
+            if !others_first {
+                record.add(CONSUMER, !1, 6, What::Wait { barrier: FULL, parity });
+            }
+            record.meet(CONSUMER, u32::MAX, 7);
+        }
+        for warp in [PRODUCER, CONSUMER] {
+            adds(&mut record, warp, What::Exit);
+        }
+        judge(&record, &SHAPE)
+    };
+    for others_first in [false, true] {
+        let verdict = record(others_first, false);
+        assert!(matches!(verdict, Verdict::Proved), "{others_first}: {verdict:?}");
+    }
+    let verdict = record(false, true);
+    assert!(matches!(verdict, Verdict::Refuted(..)), "{verdict:?}");
+}

@@ -18,6 +18,7 @@ pub const OTHERS: &[(&str, Check)] = &[
     ("cutlass_blockwise", by_blocks),
     ("cutlass_mixed", mixed),
     ("deep_gemm_bf16_grouped", grouped),
+    ("quack_gathered", gathered),
     ("deep_gemm_hc_prenorm", with_squares),
 ];
 
@@ -147,6 +148,24 @@ fn grouped(report: &Report) -> usize {
     let rows = a.chunks_exact(K).zip(d.chunks_exact(N)).zip(groups);
     let wrong = rows.map(|((a, d), group)| {
         let right = |n: usize| dot(a, b[group * K * N + n..].iter().step_by(N).take(K));
+        (0..N).filter(|&n| d[n] != f64::from(Bf16.round(right(n) as f32))).count()
+    });
+    wrong.sum()
+}
+
+/// `D = A Bᵀ` of groups of rows that lie anywhere in A, each with a B of its own.
+fn gathered(report: &Report) -> usize {
+    const N: usize = 256;
+    const K: usize = 256;
+    let [a, b, d] = [0, 1, 2].map(|buffer| numbers(report, buffer, Bf16));
+    let words = |buffer: usize| -> Vec<usize> {
+        let chunks = report.buffers[buffer].bytes.chunks_exact(4);
+        chunks.map(|bytes| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]) as usize).collect()
+    };
+    let (ends, rows) = (words(3), words(4));
+    let wrong = rows.iter().zip(d.chunks_exact(N)).enumerate().map(|(row, (from, d))| {
+        let group = ends.iter().filter(|&&end| end <= row).count() - 1;
+        let right = |n: usize| dot(&a[from * K..][..K], &b[(group * N + n) * K..][..K]);
         (0..N).filter(|&n| d[n] != f64::from(Bf16.round(right(n) as f32))).count()
     });
     wrong.sum()

@@ -5,7 +5,7 @@ use super::{Decoded, Family, Lowering, Operands, describe, types, wrong};
 use crate::program::layout::type_bytes;
 use crate::program::lower::Binding;
 use crate::program::op::{Alu, Logic, Op, Reg, TRUE};
-use crate::program::{Bad, alu, convert, narrow};
+use crate::program::{Bad, alu, convert, narrow, stochastic};
 use crate::syntax::ast::Operand;
 
 pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) -> Family {
@@ -354,6 +354,9 @@ fn cvta(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
 
 fn cvt(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
     let [flags @ .., to, from] = mods else { return Ok(None) };
+    if flags.first() == Some(&"rs") {
+        return cvt_stochastic(l, flags, to, from, o);
+    }
     if let Some(how) = convert::Conversion::of(flags, to, from)
         && let Some(wide) = cvt_wide(l, how, o)?
     {
@@ -427,6 +430,34 @@ fn cvt_pair(l: &mut Lowering, flags: &[&str], to: &str, from: &str, o: &Operands
     }
     let d = vec![Reg::B32(l.destination32(o.get(0)?)?)];
     Ok(Some(Decoded::new(Op::Repack { d: d.clone(), s: parts.clone(), d_bits: 32, s_bits: 16 }, parts, d)))
+}
+
+/// `cvt.rs.….f16x2.f32 d, a, b, r` and `cvt.rs.….e4m3x4.f32 d, {a, b, e, f}, r`: of four numbers two functions of two.
+fn cvt_stochastic(l: &mut Lowering, flags: &[&str], to: &str, from: &str, o: &Operands) -> Family {
+    let Some([low, high]) = stochastic::convert(flags, to).filter(|_| from == "f32") else { return Ok(None) };
+    if to.ends_with("x2") {
+        return apply(l, low, o, true).map(Some);
+    }
+    o.expect(3..=3)?;
+    let list = match o.get(1)? {
+        Operand::Vector(list) if list.len() == 4 => list,
+        other => {
+            let found = format!("expected four numbers, found {}", describe(other));
+            return Err(wrong(found, "List them, that of the highest bits first: `{a, b, e, f}` (PTX ISA, cvt)."));
+        }
+    };
+    let random = Reg::B32(l.source32(o.get(2)?, false)?);
+    let mut parts = Vec::new();
+    for (f, pair) in [(low, &list[2..]), (high, &list[..2])] {
+        let (a, b) = (Reg::B32(l.source32(&pair[0], true)?), Reg::B32(l.source32(&pair[1], true)?));
+        let part = l.register("b32")?;
+        let (Reg::B32(d), Reg::B32(x), Reg::B32(y), Reg::B32(r)) = (part, a, b, random) else { return Ok(None) };
+        l.emit(Op::Alu { f, d, s: [x, y, r] }, TRUE, false, vec![a, b, random], vec![part]);
+        parts.push(part);
+    }
+    let d = vec![Reg::B32(l.destination32(o.get(0)?)?)];
+    let s_bits = if to == "e2m1x4" { 8 } else { 16 };
+    Ok(Some(Decoded::new(Op::Repack { d: d.clone(), s: parts.clone(), d_bits: 2 * s_bits, s_bits }, parts, d)))
 }
 
 fn predicate(l: &mut Lowering, base: &str, o: &Operands) -> Result<Decoded, crate::program::Bad> {

@@ -264,6 +264,8 @@ pub const FORMS: &[&str] = &[
     "cvt.{rn|rz|rm|rp}.bf16.f64",
     "cvt.{rn|rz|rm|rp}{.ftz}?{.sat}?.f16.f32",
     "cvt.{rn|rz}{.relu}?{.satfinite}?.{f16|bf16|f16x2|bf16x2}.f32",
+    "cvt.rs{.relu}?{.satfinite}?.{f16x2|bf16x2}.f32",
+    "cvt.rs{.relu}?.satfinite.{e4m3x4|e5m2x4|e2m3x4|e3m2x4|e2m1x4}.f32",
     "cvt.{rn|rz}{.satfinite}?{.relu}?.tf32.f32",
     "cvt.rna{.satfinite}?.tf32.f32",
     "cvt.rn.satfinite{.relu}?.{e4m3x2|e5m2x2|e2m3x2|e3m2x2|e2m1x2}.{f32|f16x2|bf16x2}",

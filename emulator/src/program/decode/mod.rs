@@ -190,6 +190,10 @@ impl Lowering {
             Some(Binding::Param(_) | Binding::Argument(..)) => {
                 Err(wrong(format!("`{name}` is a parameter"), "Read it with `ld.param` first."))
             }
+            Some(Binding::Vector(_)) => Err(wrong(
+                format!("`{name}` is a vector of registers"),
+                format!("Name one of its elements: `{name}.x`."),
+            )),
             Some(Binding::Other(what)) => Err(not_modelled(what, "Use registers, parameters or shared memory.")),
             None if special::exists(name) => Err(not_modelled(
                 &format!("the special register `{name}`"),

@@ -135,6 +135,8 @@ fn wants(base: &str, mods: &[&str], operand: usize) -> Want {
         // Where BF16 is, no wider registers are.
         ("cvt", 0) if mods.contains(&"bf16") => Want::of(before),
         ("cvt", _) if mods.contains(&"bf16") => Want::of(ty),
+        ("cvt", 3) => Want::of("b32"),
+        ("cvt", 2) if before.ends_with("x4") => Want::of("b32"),
         ("cvt", 0) => narrow(before),
         ("cvt", _) if mods.contains(&"rna") => Want::Held(&["b32", "f32"]),
         ("cvt", _) => narrow(ty),
@@ -147,6 +149,8 @@ fn narrow(ty: &str) -> Want {
     match ty {
         "e4m3x2" | "e5m2x2" | "e2m3x2" | "e3m2x2" | "ue8m0x2" => Want::Held(&["b16"]),
         "e2m1x2" => Want::Held(&["b8"]),
+        "e2m1x4" => Want::Held(&["b16"]),
+        "e4m3x4" | "e5m2x4" | "e2m3x4" | "e3m2x4" => Want::Held(&["b32"]),
         "tf32" => Want::Only(&["b32"]),
         _ => Want::wide(ty),
     }

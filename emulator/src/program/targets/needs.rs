@@ -35,6 +35,8 @@ pub enum Gpus {
     OwnTensorMemory,
     /// The family of `sm_100` and `sm_103` alone, with the suffix `a` or `f`.
     FirstTensorMemory,
+    /// These two with the suffix `a`.
+    OwnFirstTensorMemory,
     /// Those whose tensor core multiplies integers.
     TensorIntegers,
     /// Hopper alone, on `sm_90a`.
@@ -48,6 +50,7 @@ impl Gpus {
             Gpus::Suffixed(first) => number >= first && suffixed,
             Gpus::TensorMemory => (100..120).contains(&number) && suffixed,
             Gpus::FirstTensorMemory => [100, 103].contains(&number) && suffixed,
+            Gpus::OwnFirstTensorMemory => [100, 103].contains(&number) && own,
             Gpus::OwnTensorMemory => (100..120).contains(&number) && own,
             Gpus::TensorIntegers => [100, 101, 110].contains(&number) && own,
             Gpus::Hopper => number == 90 && suffixed,
@@ -63,6 +66,7 @@ impl Gpus {
             Gpus::OwnTensorMemory => {
                 "a target with tensor memory and the suffix `a`, such as `sm_100a` or `sm_103a`".into()
             }
+            Gpus::OwnFirstTensorMemory => "`sm_100a` or `sm_103a`".into(),
             Gpus::FirstTensorMemory => "`sm_100a`, `sm_100f`, `sm_103a` or `sm_103f`".into(),
             Gpus::TensorIntegers => "`sm_100a`, `sm_101a` or `sm_110a`".into(),
             Gpus::Hopper => "`sm_90a` and no other target".into(),
@@ -78,6 +82,7 @@ impl Gpus {
             Gpus::From(_)
             | Gpus::TensorMemory
             | Gpus::OwnTensorMemory
+            | Gpus::OwnFirstTensorMemory
             | Gpus::FirstTensorMemory
             | Gpus::TensorIntegers => "sm_100a".into(),
         }
@@ -163,6 +168,7 @@ const NEEDS: &[Need] = &[
     ("add|sub|fma", ".f32.f16", Gpus::From(100), (8, 6)),
     ("add|sub|fma", ".f32.bf16", Gpus::From(100), (8, 6)),
     ("add|min|max", "16x2", Gpus::From(90), (8, 0)),
+    ("cvt", ".rs.", Gpus::OwnFirstTensorMemory, (8, 7)),
     ("cvt", ".bf16x2.e", Gpus::Suffixed(100), (9, 2)),
     ("cvt", ".ue8m0x2", Gpus::Suffixed(100), (8, 6)),
     ("cvt", "x2.bf16x2", Gpus::Suffixed(100), (9, 1)),
