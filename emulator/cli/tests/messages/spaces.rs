@@ -90,7 +90,7 @@ fn the_wrong_number_of_a_barrier_is_named() {
     for (body, says) in [
         ("bar.sync 16, 32;", "Use a barrier number from 0 to 15 in the place of 16."),
         ("bar.sync 1, 100;", "such as 128 in the place of 100."),
-        ("bar.sync 1, 0;", "such as 32 in the place of 0."),
+        ("bar.sync 1, 1056;", "such as 1024 in the place of 1056."),
     ] {
         let said = said(body, &launch(1));
         assert!(said.contains("error[named-barrier]") && said.contains(says), "{said}");
