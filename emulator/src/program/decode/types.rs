@@ -135,8 +135,8 @@ fn wants(base: &str, mods: &[&str], operand: usize) -> Want {
         // Where BF16 is, no wider registers are.
         ("cvt", 0) if mods.contains(&"bf16") => Want::of(before),
         ("cvt", _) if mods.contains(&"bf16") => Want::of(ty),
-        ("cvt", 3) => Want::of("b32"),
-        ("cvt", 2) if before.ends_with("x4") => Want::of("b32"),
+        ("cvt", 3) => Want::Held(&["b32"]),
+        ("cvt", 2) if before.ends_with("x4") => Want::Held(&["b32"]),
         ("cvt", 0) => narrow(before),
         ("cvt", _) if mods.contains(&"rna") => Want::Held(&["b32", "f32"]),
         ("cvt", _) => narrow(ty),
