@@ -75,7 +75,7 @@ pub const ASSUMPTIONS: &[Assumption] = &[
     assume(
         "descriptor-without-constant",
         "A matrix descriptor of tcgen05 with 0b000 in bits 46–48 is read as one with 0b001; it gets a note.",
-        "The ISA gives the constant 0b001, and does not say what another value does. Triton wrote 0b000 up to release 3.5 (2025), whose kernels run on B200s.",
+        "The ISA gives the constant 0b001, and does not say what another value does. Triton wrote 0b000 up to release 3.5 (2025), and Mosaic GPU does so in JAX 0.10.2; kernels of both run on B200s.",
         "An MMA with each of the eight values, on the device.",
     ),
     assume(
