@@ -169,6 +169,12 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "One such load on the device, with an mbarrier that expects the one number or the other.",
     ),
     assume(
+        "random-bits-of-narrow",
+        "Of the random bits of `cvt.rs` to four numbers of 8, 6 or 4 bits, the number that goes to the lowest bits takes bits 0 to 7, the next one bits 8 to 15, and so on.",
+        "The ISA shows it in figures. Authors of QuACK found it so on a B200 for FP8; on a B300 they found the bytes exchanged and those of every second number turned round, for FP8 and FP4. Either way each number is rounded up as often as it should be.",
+        "`cvt.rs.satfinite.e2m1x4.f32` and the like of numbers in the middle of two, with each random bit set alone, on the device.",
+    ),
+    assume(
         "registers-by-liveness",
         "A thread takes as many registers as 32-bit values are alive at once in the PTX text, in steps of 8, at least 16 and at most what `.maxnreg` says. It decides how many CTAs share an SM, and so only times.",
         "The assembler decides: it keeps more values for speed, or spills some.",
@@ -185,12 +191,6 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "The two highest bits of the address of scale factors do not count: the instruction descriptor says which byte of a cell the first one is.",
         "CUTLASS has that byte's number there as well as in the descriptor, and passes both. The ISA says nothing of these bits.",
         "A block-scaled MMA with other bits in the address than in the descriptor.",
-    ),
-    assume(
-        "random-bits-of-narrow",
-        "Of the random bits of `cvt.rs` to four numbers of 8, 6 or 4 bits, the number that goes to the lowest bits takes bits 0 to 7, the next one bits 8 to 15, and so on.",
-        "The ISA shows it in figures. Authors of QuACK found it so on a B200 for FP8; on a B300 they found the bytes exchanged and those of every second number turned round, for FP8 and FP4. Either way each number is rounded up as often as it should be.",
-        "`cvt.rs.satfinite.e2m1x4.f32` and the like of numbers in the middle of two, with each random bit set alone, on the device.",
     ),
     assume(
         "scale-factor-layout",

@@ -42,6 +42,7 @@ pub fn rows() -> Vec<Row> {
     rows.extend(in_64_bits());
     rows.extend(narrower());
     rows.extend(pairs());
+    rows.extend(by_random_bits());
     rows.extend(between_halves());
     rows
 }
@@ -267,6 +268,47 @@ fn pairs() -> Vec<Row> {
         // One half of a pair of conversions, by way of a predicate.
         one("setp.eq.u32 %p1, 0, 1; mov.b32 %r0, 7; @%p1 cvt.rz.f16x2.f32 %r0, 0f3F800000, 0f3F800000;", 7),
     ]
+}
+
+/// A number in the middle of two becomes the larger one if its random bits carry: those of the first number of two are the upper ones, of four the
+/// numbers of each byte have that byte of them.
+fn by_random_bits() -> Vec<Row> {
+    let (half, quarter) = (('f', 0x3f80_1000), ('f', 0x3f80_8000));
+    let random = |bits| ('r', bits);
+    let mut rows = vec![
+        op("cvt.rs.f16x2.f32", 'r', &[half, half, random(0x0fff_1000)], 0x3c00_3c01),
+        // 65520 lies in the middle of the greatest number and infinity.
+        op("cvt.rs.f16x2.f32", 'r', &[('f', 0x477f_f000), half, random(0x1000_0fff)], 0x7c00_3c00),
+        op("cvt.rs.satfinite.f16x2.f32", 'r', &[('f', 0x477f_f000), half, random(0x1000_0fff)], 0x7bff_3c00),
+        op("cvt.rs.relu.f16x2.f32", 'r', &[('f', 0xbf80_1000), half, random(0x1fff_1fff)], 0x3c01),
+        op("cvt.rs.relu.satfinite.f16x2.f32", 'r', &[('f', 0x4974_2400), ('f', 0xbf80_0000), random(0)], 0x7bff_0000),
+        op("cvt.rs.bf16x2.f32", 'r', &[quarter, quarter, random(0x7fff_8000)], 0x3f80_3f81),
+        op("cvt.rs.satfinite.bf16x2.f32", 'r', &[('f', 0x7f80_0000), quarter, random(0)], 0x7f7f_3f80),
+        op("cvt.rs.relu.bf16x2.f32", 'r', &[('f', 0xbf80_8000), quarter, random(0xffff_ffff)], 0x3f81),
+        op("cvt.rs.relu.satfinite.bf16x2.f32", 'r', &[('f', 0x7f80_0000), ('f', 0xbf80_0000), random(0)], 0x7f7f_0000),
+    ];
+    // Between one and the number behind it; with `.relu` the first of the four is negative.
+    for (format, middle, expected, clamped) in [
+        ("e4m3x4", "3F88", 0x3839_3938, 0x0039_3938),
+        ("e5m2x4", "3F90", 0x3c3d_3d3c, 0x003d_3d3c),
+        ("e2m3x4", "3F88", 0x0809_0908, 0x0009_0908),
+        ("e3m2x4", "3F90", 0x0c0d_0d0c, 0x000d_0d0c),
+        ("e2m1x4", "3FA0", 0x2332, 0x0332),
+    ] {
+        let (to, end) = if format == "e2m1x4" { ("%h0", "cvt.u32.u16 %r0, %h0;") } else { ("%r0", "") };
+        let row = |mods: &str, first: &str, expected| {
+            one(
+                &format!(
+                    "mov.b32 %f1, 0f{middle}0000; {first} mov.b32 %r1, 0x7f80ff00;\n\
+                     cvt.rs.{mods}satfinite.{format}.f32 {to}, {{%f2, %f1, %f1, %f1}}, %r1;\n{end}"
+                ),
+                expected,
+            )
+        };
+        rows.push(row("", "mov.b32 %f2, %f1;", expected));
+        rows.push(row("relu.", "neg.f32 %f2, %f1;", clamped));
+    }
+    rows
 }
 
 #[test]

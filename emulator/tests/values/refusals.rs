@@ -378,7 +378,6 @@ fn a_refusal_names_the_nearest_form() {
         "mbarrier.arrive.noComplete.relaxed.cta.shared.b64 %d0, [bar], 1;",
         "cp.async.bulk.tensor.2d.shared::cta.global.im2col.mbarrier::complete_tx::bytes [smem], [%d6, {0, 0}], [bar];",
         "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.s64 [%r0], [smem], 16, [bar];",
-        "cvt.rs.bf16x2.f32 %r0, %f0, %f1, %r1;",
         "cvt.rn.e4m3x2.f32 %h0, %f0, %f1;",
         "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32 {%r0, %r1, %r2, %r3}, {%r0, %r1, %r2, %r3}, {%r0, %r1}, {%r0, %r1, %r2, %r3};",
         "tensormap.replace.im2col.rank.shared::cta.b1024.b32 [smem], 1;",
@@ -434,8 +433,6 @@ fn a_refusal_names_the_nearest_form() {
             The nearest form that is modelled: `cp.async.bulk.tensor.2d.shared::cta.global.mbarrier::complete_tx::bytes`. `emulate --list-instructions` lists all.
         cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.s64
             The nearest form that is modelled: `cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.s32`. `emulate --list-instructions` lists all.
-        cvt.rs.bf16x2.f32
-            The nearest form that is modelled: `cvt.f32.bf16`. `emulate --list-instructions` lists all.
         cvt.rn.e4m3x2.f32
             Write `cvt.rn.satfinite.e4m3x2.f32`.
         mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32
