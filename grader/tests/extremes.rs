@@ -54,7 +54,7 @@ const PLACES: &[[&str; 3]] = &[
     ["", " .reqntid 128 .minnctapersm #", "setmaxnreg.inc.sync.aligned.u32 64;"],
     ["", " .maxnctapersm #", ""],
     ["", " .reqnctapercluster #, #, #", ""],
-    ["", " .explicitcluster .maxclusterrank #", ""],
+    ["", " .maxclusterrank #", ""],
     ["", " .pragma \"#\";", ""],
     [".global .align # .b8 g[16];", "", ""],
     [".global .b8 g[#];", "", ""],

@@ -163,19 +163,15 @@ fn the_load_that_reads_the_wrong_columns_is_named() {
 fn exchanged_operands_are_named() {
     for (name, milestone) in [("operands_exchanged_5", "5.4"), ("operands_exchanged_7", "7.4")] {
         let [text, of_milestone] = said(name, milestone);
-        assert!(
-            of_milestone.starts_with(
-                "error: MMA 0 (round 0, slice 0) has its operands the other way round: first B's tile, then A's\n"
-            ),
-            "`{name}`: {of_milestone}"
-        );
-        assert!(of_milestone.contains("try: Give `t.mma` a slice of A's tile first"), "`{name}`: {of_milestone}");
-        // The emulator knows by where the tiles are stored.
-        assert!(text.starts_with("finding[box-mismatch]"), "`{name}`: {text}");
-        assert!(
-            text.contains(": A and B are exchanged") && text.contains("try: Exchange the two descriptors"),
-            "`{name}`: {text}"
-        );
+        for text in [&text, &of_milestone] {
+            assert!(
+                text.starts_with(
+                    "error: MMA 0 (round 0, slice 0) has its operands the other way round: first B's tile, then A's\n"
+                ),
+                "`{name}`: {text}"
+            );
+            assert!(text.contains("try: Give `t.mma` a slice of A's tile first"), "`{name}`: {text}");
+        }
         assert!(!text.contains("holds at (i, j) what belongs at (j, i)"), "`{name}`: {text}");
     }
     let [text, _] = said("operands_exchanged_5", "5.4");

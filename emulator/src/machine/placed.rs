@@ -12,7 +12,7 @@ use super::slices::Tile;
 use super::state::ActorKind;
 use super::sums::{Line, Sum};
 use super::tensor::{Halves, LANES};
-use crate::diagnostic::{Diagnostic, Label, Severity};
+use crate::diagnostic::{Diagnostic, Label, Meaning, Severity};
 use crate::order::GRANULE;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -196,7 +196,10 @@ impl Placed {
             "stored here, as {off} of {} boxes of this statement elsewhere than their product belongs",
             boxes.len()
         );
-        let mut places = [label(seen.copy, text), label(mma, format!("multiplied here: {product}"))];
+        let mut places = [
+            label(seen.copy, text).that_means(Meaning::BelongsElsewhere),
+            label(mma, format!("multiplied here: {product}")),
+        ];
         if how == Wrong::Operands {
             places.reverse();
         }

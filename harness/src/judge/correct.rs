@@ -14,7 +14,7 @@ use crate::source::Matrix;
 use crate::steps::Seen;
 use crate::told::Told;
 use crate::verdict::Outcome;
-use emulator::{Options, Report};
+use emulator::{Diagnostic, Meaning, Options, Report};
 use matrices::drawn::drawn;
 
 /// Problems with more multiplications are checked on a sample.
@@ -123,7 +123,12 @@ impl Judge<'_> {
             title = Some(read.title.clone());
             sections.push(diagnostics::explain(&read, sources));
         }
-        if let Some((_, first)) = findings.found.first() {
+        // The emulator sees that a tile does not belong where it is stored, and not which of the two is wrong.
+        let elsewhere =
+            |found: &Diagnostic| found.labels.iter().any(|label| label.meaning == Meaning::BelongsElsewhere);
+        let guessed = findings.found.iter().all(|(_, found)| elsewhere(found));
+        let first = findings.found.first();
+        if let Some((_, first)) = first.filter(|_| !guessed) {
             title.get_or_insert_with(|| first.title.clone());
             sections.push(self.all_shown(findings, seen));
         }
@@ -176,6 +181,10 @@ impl Judge<'_> {
                 title = Some(first);
                 sections.push(text);
             }
+        }
+        if let Some((_, first)) = first.filter(|_| guessed && sections.is_empty()) {
+            title.get_or_insert_with(|| first.title.clone());
+            sections.push(self.all_shown(findings, seen));
         }
         if let Some(mismatch) = mismatch {
             if !run.report.completed {
