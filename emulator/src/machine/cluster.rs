@@ -152,8 +152,6 @@ pub struct Cluster<'a> {
     pub if_clean: Vec<crate::diagnostic::Diagnostic>,
     /// Found out when a hang asks for them.
     pub groups: std::cell::OnceCell<super::hang_groups::Groups>,
-    /// Where all ways from each instruction come together again: found out when a part of a warp waits where the rest goes on.
-    pub joins: std::cell::OnceCell<Vec<u32>>,
     pub roles: std::cell::RefCell<FxHashMap<u32, u32>>,
     pub forks: super::forks::Forks,
     /// By the first warp of each.

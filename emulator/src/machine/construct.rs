@@ -92,7 +92,6 @@ impl<'a> Cluster<'a> {
             placed: Default::default(),
             if_clean: vec![],
             groups: Default::default(),
-            joins: Default::default(),
             roles: Default::default(),
             forks: Forks::default(),
             warpgroups: FxHashMap::default(),

@@ -141,7 +141,6 @@ impl Cluster<'_> {
             first,
             depths: d.elements.depth().into(),
             size: None,
-            rows: None,
             line: None,
             guessed: !said,
             element: match &of.content {

@@ -43,8 +43,6 @@ pub struct Slice {
     pub first: i64,
     pub depths: i64,
     pub size: Option<i64>,
-    /// Of a K-major operand of a box: its first row, counted in the tensor, and how many the tensor has.
-    pub rows: Option<(i64, i64)>,
     /// What lies along M or N of an operand of a box.
     pub line: Option<Line>,
     /// The launch does not say how long the rows are that it was copied from.
@@ -70,8 +68,8 @@ impl Slice {
 
     /// Whether the rows of its tile are the depths of the other operand: it is read along the wrong side.
     fn is_turned(&self, other: &Slice) -> bool {
-        self.rows
-            .is_some_and(|rows| other.size.is_some_and(|size| rows == (other.first, size)) && self.first != other.first)
+        let rows = self.line.filter(|line| !line.mn_major).map(|line| (line.first, line.size));
+        rows.is_some_and(|rows| other.size.is_some_and(|size| rows == (other.first, size)) && self.first != other.first)
     }
 
     /// How the operand came to where it lies.
@@ -199,7 +197,6 @@ impl Cluster<'_> {
             first,
             depths,
             size: Some(size),
-            rows: (!mn_major).then_some((line, lines)),
             line: Some(Line {
                 tensor: (origin.address, origin.plane),
                 first: line,

@@ -15,11 +15,14 @@ const LANES: usize = 8;
 const MOST: usize = 16;
 const EACH: usize = 2;
 
+/// A place for each lane.
+pub type Places = SmallVec<[u32; 32]>;
+
 /// Where the lanes of a warp stored 16 bytes each.
 #[derive(Debug)]
 struct Rowwise {
     site: u32,
-    places: SmallVec<[u32; 32]>,
+    places: Places,
 }
 
 /// The first stores of the statements of a CTA.
@@ -52,10 +55,13 @@ impl By {
     }
 }
 
-impl Rowwise {
-    fn in_columns(&self, tile: &Tile, by: By) -> Option<bool> {
-        in_columns(&self.places, tile, by)
-    }
+/// Where in a CTA's shared memory lanes store, if all do.
+pub fn places_in(cta: usize, targets: &[(usize, Target)]) -> Option<Places> {
+    let place = |target: &(usize, Target)| match target.1 {
+        Target::Shared(c, at) if c == cta => Some(at),
+        _ => None,
+    };
+    targets.iter().map(place).collect()
 }
 
 /// Whether lanes store 16 bytes each to rows that follow each other, and to one column of a tile as a copy takes it.
@@ -86,11 +92,7 @@ impl DrawnUp {
         if self.0.len() == MOST || self.0.iter().filter(|stored| stored.site == site).count() == EACH {
             return;
         }
-        let place = |target: &(usize, Target)| match target.1 {
-            Target::Shared(c, at) if c == cta => Some(at),
-            _ => None,
-        };
-        if let Some(places) = targets.iter().map(place).collect() {
+        if let Some(places) = places_in(cta, targets) {
             self.0.push(Rowwise { site, places });
         }
     }
@@ -101,10 +103,10 @@ impl DrawnUp {
             |stored: &&Rowwise| stored.places.iter().all(|at| (tile.start..tile.start + tile.bytes).contains(at));
         let own = By::Swizzle(tile.swizzle);
         self.0.iter().filter(inside).find_map(|stored| {
-            if stored.in_columns(tile, own) != Some(false) || !counts(stored) {
+            if in_columns(&stored.places, tile, own) != Some(false) || !counts(stored) {
                 return None;
             }
-            let by = By::all(tile).find(|by| stored.in_columns(tile, *by) == Some(true));
+            let by = By::all(tile).find(|by| in_columns(&stored.places, tile, *by) == Some(true));
             // Without a swizzle, lanes may take turns so that their banks differ.
             (by.is_some() || tile.swizzle != Swizzle::None).then_some((stored.site, by))
         })

@@ -7,7 +7,7 @@
 
 use super::cluster::Cluster;
 use super::warp::{Fragment, Meeting, State, Warp};
-use crate::program::flow::{self, NEVER};
+use crate::program::flow::NEVER;
 
 impl Cluster<'_> {
     /// Lanes of a fragment wait behind their instruction; the others go on.
@@ -75,7 +75,7 @@ impl Cluster<'_> {
     fn meet_later(&mut self, w: usize, meeting: u32, time: u64) {
         let Meeting { pc, outer, .. } = self.warps[w].meetings[meeting as usize];
         let end = outer.map(|outer| self.warps[w].meetings[outer as usize].pc);
-        let behind = self.joins()[pc as usize];
+        let behind = self.kernel.joins()[pc as usize];
         let next = self.next_for_warps(behind, end);
         let warp = &mut self.warps[w];
         for fragment in warp.fragments.iter_mut().filter(|f| f.meeting == Some(meeting)) {
@@ -100,14 +100,10 @@ impl Cluster<'_> {
 
     /// The first instruction for whole warps that all ways from a place lead to, if it comes before `end`.
     fn next_for_warps(&self, from: u32, end: Option<u32>) -> Option<u32> {
-        let joins = self.joins();
+        let joins = self.kernel.joins();
         let on = |&pc: &u32| joins.get(pc as usize).copied().filter(|&pc| pc != NEVER);
         let ahead = std::iter::successors(Some(from).filter(|&pc| pc != NEVER), on);
         let mut before_end = ahead.take_while(|&pc| Some(pc) != end);
         before_end.find(|&pc| self.kernel.code.get(pc as usize).is_some_and(|inst| inst.op.is_for_warps()))
-    }
-
-    fn joins(&self) -> &[u32] {
-        self.joins.get_or_init(|| flow::joins(&self.kernel.code))
     }
 }

@@ -5,7 +5,7 @@
 
 use super::box_origin::Origin;
 use super::cluster::Cluster;
-use super::drawn_up::are_rows_of;
+use super::drawn_up::{Places, are_rows_of, places_in};
 use super::memory::Global;
 use super::resolve::Target;
 use super::slices::Tile;
@@ -30,7 +30,7 @@ struct Of {
 #[derive(Debug)]
 struct Stored {
     epoch: u32,
-    places: SmallVec<[u32; 32]>,
+    places: Places,
     of: Option<Arc<Of>>,
 }
 
@@ -247,12 +247,7 @@ impl Cluster<'_> {
             return;
         }
         let Some(loads) = self.kernel.loads_of_columns(site) else { return };
-        let cta = self.warps[w].cta;
-        let place = |target: &(usize, Target)| match target.1 {
-            Target::Shared(c, at) if c == cta => Some(at),
-            _ => None,
-        };
-        let Some(places) = targets.iter().map(place).collect() else { return };
+        let Some(places) = places_in(self.warps[w].cta, targets) else { return };
         let mut all = loads.iter().map(|load| self.placed.loaded.get(&(w, *load)));
         let first = all.next().flatten();
         let of = first.filter(|_| all.all(|of| of == first)).cloned();

@@ -4,6 +4,7 @@
 //! paths have come together again, and are free to run apart until then. Lanes that end are waited for no longer: a path
 //! that returns or traps does not keep the others from meeting.
 
+use super::Kernel;
 use super::op::{Inst, Op, TRUE};
 
 /// "Nowhere": the lanes do not meet before they end.
@@ -48,11 +49,16 @@ pub fn set_reconvergence(code: &mut [Inst]) {
     }
 }
 
-/// Where all ways from each instruction come together again, [`NEVER`] if that is at the end.
-pub fn joins(code: &[Inst]) -> Vec<u32> {
-    let exit = code.len();
-    let joins = post_dominators(&successors(code, false), exit);
-    joins.into_iter().map(|pc| pc.filter(|&pc| pc != exit).map_or(NEVER, |pc| pc as u32)).collect()
+impl Kernel {
+    /// Where all ways from each instruction come together again, [`NEVER`] if that is at the end: found out once, when a part of a warp waits where the
+    /// rest goes on.
+    pub fn joins(&self) -> &[u32] {
+        self.joins.get_or_init(|| {
+            let exit = self.code.len();
+            let joins = post_dominators(&successors(&self.code, false), exit);
+            joins.into_iter().map(|pc| pc.filter(|&pc| pc != exit).map_or(NEVER, |pc| pc as u32)).collect()
+        })
+    }
 }
 
 /// Where each instruction leads; the end is the number of instructions.

@@ -140,6 +140,8 @@ pub(crate) struct Kernel {
     pub multiplies: bool,
     /// See [`Kernel::writers`].
     pub writers: OnceLock<writers::Writers>,
+    /// See [`Kernel::joins`].
+    pub joins: OnceLock<Vec<u32>>,
     /// See [`Kernel::loads_of_columns`].
     pub columns: OnceLock<one_column::OfStores>,
 }
