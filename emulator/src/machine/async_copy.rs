@@ -35,7 +35,7 @@ impl Cluster<'_> {
         for lane in lanes(mask) {
             let slot = self.shared_slot(at, lane, to, false, bytes, bytes)?;
             let wanted = read.map_or(bytes, |r| self.warps[w].registers.b32[usize::from(r)][lane]);
-            if let Some(beyond) = limits::source_bytes(&self.thread_name(w, lane), bytes, wanted.into()) {
+            if let Some(beyond) = limits::source_bytes(|| self.thread_name(w, lane), bytes, wanted.into()) {
                 return Err(self.beyond(site, beyond));
             }
             let address = (self.warps[w].registers.lane(from.base, lane) as u64).wrapping_add(from.offset as u64);

@@ -32,7 +32,7 @@ impl Cluster<'_> {
         // None are all of the CTA: only an arrival needs a number (PTX ISA, barrier).
         let count = threads.map(value).filter(|&count| count != 0 || !wait);
         let beyond = limits::barrier_number(id.into())
-            .or_else(|| limits::barrier_threads(&format!("barrier {id}"), count?.into()));
+            .or_else(|| limits::barrier_threads(|| format!("barrier {id}"), count?.into()));
         if let Some(beyond) = beyond {
             return Err(self.beyond(site, beyond));
         }

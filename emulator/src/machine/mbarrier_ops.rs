@@ -37,7 +37,7 @@ impl Cluster<'_> {
         for (slot, who) in self.barrier_addresses(at, address, false)? {
             let name = || self.shared_name(slot.offset);
             let count = self.warps[w].registers.b32[usize::from(count)][who.trailing_zeros() as usize];
-            if let Some(beyond) = limits::initial_count(&name(), count.into()) {
+            if let Some(beyond) = limits::initial_count(name, count.into()) {
                 return Err(self.beyond(site, beyond));
             }
             let known = self.barrier_at.get(&(slot.cta, slot.offset)).copied();
@@ -116,7 +116,7 @@ impl Cluster<'_> {
                     site,
                     What::Arrive { barrier, count, bytes: recorded(bytes.unwrap_or(0)) },
                 );
-                if let Some(beyond) = limits::arrivals(&self.barrier_name(barrier), count.into()) {
+                if let Some(beyond) = limits::arrivals(|| self.barrier_name(barrier), count.into()) {
                     return Err(self.beyond(site, beyond));
                 }
                 if let Some(bytes) = bytes {

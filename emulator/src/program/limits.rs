@@ -1,4 +1,5 @@
-//! Numbers that an instruction does not take: told of a constant when the text is loaded, and of what a register holds when it is executed.
+//! Numbers that an instruction does not take: told of a constant when the text is loaded, and of what a register holds when it is executed. Names are
+//! put into words for those alone that are told.
 
 use crate::machine::counted;
 
@@ -36,13 +37,13 @@ pub fn barrier_number(id: i64) -> Option<Beyond> {
 }
 
 /// For how many threads a CTA barrier waits. `barrier`: what it is called.
-pub fn barrier_threads(barrier: &str, count: i64) -> Option<Beyond> {
+pub fn barrier_threads(barrier: impl FnOnce() -> String, count: i64) -> Option<Beyond> {
     let taken = (32..=1024).contains(&count) && count % 32 == 0;
     (!taken).then(|| {
         let near = (count.clamp(32, 1024) as u32).next_multiple_of(32);
         Beyond {
             code: "named-barrier",
-            title: format!("{barrier} cannot wait for that many threads, {}", signed(count, "thread")),
+            title: format!("{} cannot wait for that many threads, {}", barrier(), signed(count, "thread")),
             rule: NAMED,
             help: format!(
                 "The count is one of threads, in whole warps: 32, 64 and so on up to 1024, such as {near} in the place of {count}."
@@ -69,20 +70,20 @@ pub fn columns(frees: bool, columns: i64) -> Option<Beyond> {
 }
 
 /// For how many arrivals an mbarrier of this name is initialised.
-pub fn initial_count(name: &str, count: i64) -> Option<Beyond> {
+pub fn initial_count(name: impl FnOnce() -> String, count: i64) -> Option<Beyond> {
     (!(1..=i64::from(MBARRIER)).contains(&count)).then(|| Beyond {
         code: "mbarrier-count",
-        title: format!("{name} is initialised for {}", signed(count, "arrival")),
+        title: format!("{} is initialised for {}", name(), signed(count, "arrival")),
         rule: "The count of an mbarrier is 1 to 1,048,575 (PTX ISA 9.7.13.15.2).",
         help: "Give the number of arrivals that complete a phase.".into(),
     })
 }
 
 /// How many arrivals are one at an mbarrier of this name.
-pub fn arrivals(name: &str, count: i64) -> Option<Beyond> {
+pub fn arrivals(name: impl FnOnce() -> String, count: i64) -> Option<Beyond> {
     (!(1..=i64::from(MBARRIER)).contains(&count)).then(|| Beyond {
         code: "mbarrier-count",
-        title: format!("{} at {name}", signed(count, "arrival")),
+        title: format!("{} at {}", signed(count, "arrival"), name()),
         rule: "The count of an arrival lies in the range of an mbarrier's counts, up to 1,048,575 (PTX ISA 9.7.13.15.13); none is no arrival.",
         help: "Give the number of arrivals, or leave it out for one.".into(),
     })
@@ -119,10 +120,10 @@ fn bulk(bytes: i64, help: &str) -> Beyond {
 }
 
 /// Bytes that a `cp.async` takes of those that it copies.
-pub fn source_bytes(who: &str, copies: u32, takes: i64) -> Option<Beyond> {
+pub fn source_bytes(who: impl FnOnce() -> String, copies: u32, takes: i64) -> Option<Beyond> {
     (!(0..=i64::from(copies)).contains(&takes)).then(|| Beyond {
         code: "bulk-size",
-        title: format!("{who} would take {} of the {copies} that its cp.async copies", signed(takes, "byte")),
+        title: format!("{} would take {} of the {copies} that its cp.async copies", who(), signed(takes, "byte")),
         rule: "What src-size says must not be more than cp-size; the bytes between become zeros (PTX ISA, cp.async).",
         help: format!(
             "Give a src-size of 0 to {copies} bytes: it counts bytes, not elements, and a row that has more left takes {copies}."

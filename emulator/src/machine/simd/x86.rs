@@ -162,11 +162,23 @@ impl Lanes for Avx512 {
 /// Named in [`avx2`] alone.
 struct Avx2;
 
-/// An operation on both halves. (A closure would not be compiled for AVX2.)
+/// An operation on both halves. (A closure would not be compiled for AVX2: each intrinsic in it becomes a call.)
 macro_rules! both {
     ($operation:ident, $a:ident, $b:ident) => {
         [$operation($a[0], $b[0]), $operation($a[1], $b[1])]
     };
+}
+
+/// For each lane a bit: it holds a subnormal number or a NaN.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn special_8(a: __m256) -> u32 {
+    let magnitude = _mm256_and_si256(_mm256_castps_si256(a), _mm256_set1_epi32(i32::MAX));
+    // 1 to 2^23 - 1, which are 0 to 2^23 - 2 above 1; 0 is far above them.
+    let above = _mm256_sub_epi32(magnitude, _mm256_set1_epi32(1));
+    let subnormal = _mm256_cmpeq_epi32(above, _mm256_min_epu32(above, _mm256_set1_epi32((1 << 23) - 2)));
+    let nan = _mm256_cmpgt_epi32(magnitude, _mm256_set1_epi32(0x7f80_0000));
+    _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_or_si256(subnormal, nan))) as u32
 }
 
 #[inline]
@@ -258,16 +270,7 @@ impl Lanes for Avx2 {
             let above = _mm256_or_si256(_mm256_cmpgt_epi32(a[0], high), _mm256_cmpgt_epi32(a[1], high));
             _mm256_movemask_epi8(_mm256_or_si256(below, above)) == 0
         }}
-        fn special(a: [__m256; 2]) -> u32 {{
-            let [low, high] = a.map(|a| {
-                let magnitude = _mm256_and_si256(_mm256_castps_si256(a), _mm256_set1_epi32(i32::MAX));
-                let below = _mm256_cmpgt_epi32(_mm256_set1_epi32(1 << 23), magnitude);
-                let subnormal = _mm256_andnot_si256(_mm256_cmpeq_epi32(magnitude, _mm256_setzero_si256()), below);
-                let nan = _mm256_cmpgt_epi32(magnitude, _mm256_set1_epi32(0x7f80_0000));
-                _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_or_si256(subnormal, nan))) as u32
-            });
-            low | high << 8
-        }}
+        fn special(a: [__m256; 2]) -> u32 { special_8(a[0]) | special_8(a[1]) << 8 }
         fn cut_sum(a: [__m256i; 2], b: [__m256i; 2], scale: [__m256; 2], odd: bool) -> [__m256; 2] {{
             let [a, b] = [a, b].map(|v| transmute::<[__m256i; 2], [__m128i; 4]>(v));
             let scale: [__m128; 4] = transmute(scale);

@@ -132,17 +132,17 @@ fn beyond(l: &Lowering, inst: &Instruction, base: &str, mods: &[&str], (n, value
     match (base, what, n) {
         ("bar" | "barrier", "sync" | "arrive", 0) | ("bar" | "barrier", "red", 1) => limits::barrier_number(value),
         ("bar" | "barrier", "sync" | "arrive", 1) | ("bar" | "barrier", "red", 2) => {
-            let barrier = match inst.operands.get(n - 1) {
+            let barrier = || match inst.operands.get(n - 1) {
                 Some(Operand::Integer(id)) => format!("barrier {id}"),
                 _ => "a CTA barrier".into(),
             };
             let refused = value % 32 != 0 || value == 0 && what == "arrive";
-            limits::barrier_threads(&barrier, value).filter(|_| refused)
+            limits::barrier_threads(barrier, value).filter(|_| refused)
         }
         ("tcgen05", "alloc" | "dealloc", 1) => limits::columns(what == "dealloc", value),
-        ("mbarrier", "init", 1) => limits::initial_count(&mbarrier(0), value),
+        ("mbarrier", "init", 1) => limits::initial_count(|| mbarrier(0), value),
         ("mbarrier", "arrive" | "arrive_drop", 2) if !has("expect_tx") => {
-            limits::arrivals(&mbarrier(1), value).filter(|_| value <= 0)
+            limits::arrivals(|| mbarrier(1), value).filter(|_| value <= 0)
         }
         ("mbarrier", "try_wait" | "test_wait", 2) if has("parity") => limits::parity(value),
         ("cp", ..) if has("bulk") && !has("tensor") => {
@@ -150,7 +150,7 @@ fn beyond(l: &Lowering, inst: &Instruction, base: &str, mods: &[&str], (n, value
             limits::constant_bulk_bytes(value).filter(|_| n == bytes)
         }
         ("cp", "async", 3) => match inst.operands.get(2) {
-            Some(&Operand::Integer(copies)) => limits::source_bytes("a thread", copies as u32, value),
+            Some(&Operand::Integer(copies)) => limits::source_bytes(|| "a thread".into(), copies as u32, value),
             _ => None,
         },
         _ => None,
