@@ -135,6 +135,39 @@ fn conversions_and_transpositions_are_those_of_the_arrays() {
     }
 }
 
+/// Subnormal numbers and NaNs are found in whichever lane they lie, and nothing else is taken for one.
+#[test]
+fn what_is_special_is_told_in_every_lane() {
+    struct Ask<'a>(&'a [f32; WIDTH], &'a mut Vec<bool>);
+    impl Work for Ask<'_> {
+        #[inline(always)]
+        fn run<L: Lanes, const R: usize, const S: usize, const C: usize, const E: usize>(self) {
+            self.1.push(L::special(L::load_floats(self.0)) != 0);
+        }
+    }
+    let plain = [0, 1 << 23, 0x3f80_0000, 0x7f7f_ffff, 0x7f80_0000];
+    let special = [1, 0x1234, (1 << 23) - 1, 0x7f80_0001, 0x7fff_ffff];
+    for (bits, want) in plain.map(|bits| (bits, false)).into_iter().chain(special.map(|bits| (bits, true))) {
+        for sign in [0, 1 << 31] {
+            for lane in 0..WIDTH {
+                let values = from_fn(|j| f32::from_bits(if j == lane { bits | sign } else { 0x4000_0000 }));
+                let mut got = Vec::new();
+                Ask(&values, &mut got).run::<Plain, 1, 1, 1, 1>();
+                run(Ask(&values, &mut got));
+                #[cfg(target_arch = "x86_64")]
+                if is_x86_feature_detected!("avx2")
+                    && is_x86_feature_detected!("fma")
+                    && is_x86_feature_detected!("f16c")
+                {
+                    // SAFETY: the CPU has the features.
+                    unsafe { x86::avx2(Ask(&values, &mut got)) };
+                }
+                assert!(got.iter().all(|&got| got == want), "{:#010x} in lane {lane}: {got:?}", bits | sign);
+            }
+        }
+    }
+}
+
 /// Sums that 32 bits do not hold, and sums of every length that they do: cut off as the arrays do it.
 #[test]
 fn sums_are_cut_off_alike() {
