@@ -110,6 +110,8 @@ pub trait Lanes {
     fn all_within(a: Self::Ints, low: i32, high: i32) -> bool;
     /// For each lane a bit, in whatever order: it holds a subnormal number or a NaN.
     fn special(a: Self::Floats) -> u32;
+    /// Some lane of some vector holds a NaN.
+    fn any_nan<const C: usize>(rows: &[[Self::Floats; C]]) -> bool;
     /// (a + b) · scale, computed without error, then cut off to 24 bits; if `odd`, the last bit is set where bits were
     /// cut off.
     fn cut_sum(a: Self::Ints, b: Self::Ints, scale: Self::Floats, odd: bool) -> Self::Floats;
@@ -178,11 +180,11 @@ pub struct Plain;
 /// The operations of a [`Lanes`], each inlined; in tests each a call: they ask for blocks so large that the compiler would take half a minute to inline
 /// the loops over all lanes into them.
 macro_rules! each {
-    ($(fn $name:ident $(<const $n:ident: u32>)? ($($arg:ident: $type:ty),*) -> $result:ty { $body:expr })*) => {
+    ($(fn $name:ident $(<const $n:ident: $kind:ty>)? ($($arg:ident: $type:ty),*) -> $result:ty { $body:expr })*) => {
         $(
             #[cfg_attr(not(test), inline(always))]
             #[cfg_attr(test, inline(never))]
-            fn $name $(<const $n: u32>)? ($($arg: $type),*) -> $result {
+            fn $name $(<const $n: $kind>)? ($($arg: $type),*) -> $result {
                 $body
             }
         )*
@@ -257,6 +259,9 @@ impl Lanes for Plain {
         }
         fn special(a: [f32; WIDTH]) -> u32 {
             a.iter().fold(0, |all, a| all << 1 | u32::from(a.is_subnormal() || a.is_nan()))
+        }
+        fn any_nan<const C: usize>(rows: &[[[f32; WIDTH]; C]]) -> bool {
+            rows.as_flattened().as_flattened().iter().fold(false, |any, x| any | x.is_nan())
         }
         fn cut_sum(a: [u32; WIDTH], b: [u32; WIDTH], scale: [f32; WIDTH], odd: bool) -> [f32; WIDTH] {
             from_fn(|j| {

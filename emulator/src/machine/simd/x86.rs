@@ -52,10 +52,10 @@ fn transpose(r: [__m256i; 16]) -> [__m256i; 16] {
 
 /// As [`super::each`], for bodies that call an intrinsic.
 macro_rules! each {
-    ($(fn $name:ident $(<const $n:ident: u32>)? ($($arg:ident: $type:ty),*) -> $result:ty { $body:expr })*) => {
+    ($(fn $name:ident $(<const $n:ident: $kind:ty>)? ($($arg:ident: $type:ty),*) -> $result:ty { $body:expr })*) => {
         $(
             #[inline(always)]
-            fn $name $(<const $n: u32>)? ($($arg: $type),*) -> $result {
+            fn $name $(<const $n: $kind>)? ($($arg: $type),*) -> $result {
                 // SAFETY: only the function above that is compiled for these features names the type, so that the CPU
                 // has them. Vectors and arrays that are transmuted have the same size, and any bits are valid in both.
                 unsafe { $body }
@@ -133,6 +133,14 @@ impl Lanes for Avx512 {
         fn special(a: __m512) -> u32 {{
             const SUBNORMAL_OR_NAN: i32 = 0x20 | 0x80 | 0x01;
             _mm512_fpclass_ps_mask::<SUBNORMAL_OR_NAN>(a).into()
+        }}
+        fn any_nan<const C: usize>(rows: &[[__m512; C]]) -> bool {{
+            let mut any = 0;
+            for pair in rows.as_flattened().chunks(2) {
+                // Of two numbers that have no order one is a NaN.
+                any |= _mm512_cmpunord_ps_mask(pair[0], pair[pair.len() - 1]);
+            }
+            any != 0
         }}
         fn cut_sum(a: __m512i, b: __m512i, scale: __m512, odd: bool) -> __m512 {{
             let sum = _mm512_add_epi32(a, b);
@@ -271,6 +279,14 @@ impl Lanes for Avx2 {
             _mm256_movemask_epi8(_mm256_or_si256(below, above)) == 0
         }}
         fn special(a: [__m256; 2]) -> u32 { special_8(a[0]) | special_8(a[1]) << 8 }
+        fn any_nan<const C: usize>(rows: &[[[__m256; 2]; C]]) -> bool {{
+            let mut any = _mm256_setzero_ps();
+            for [low, high] in rows.as_flattened() {
+                // Of two numbers that have no order one is a NaN.
+                any = _mm256_or_ps(any, _mm256_cmp_ps::<_CMP_UNORD_Q>(*low, *high));
+            }
+            _mm256_movemask_ps(any) != 0
+        }}
         fn cut_sum(a: [__m256i; 2], b: [__m256i; 2], scale: [__m256; 2], odd: bool) -> [__m256; 2] {{
             let [a, b] = [a, b].map(|v| transmute::<[__m256i; 2], [__m128i; 4]>(v));
             let scale: [__m128; 4] = transmute(scale);
