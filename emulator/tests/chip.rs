@@ -192,7 +192,7 @@ fn a_flag_that_never_comes() {
         let place = &report.findings[0].labels[0].place;
         assert!(place.text.starts_with("ld.acquire"), "{place:?}");
     }
-    let options = Options { max_instructions: 5_000, ..Default::default() };
+    let options = Options { max_instructions: 1_000, ..Default::default() };
     let report = emulator::run(&program, &grid_barrier(41), &options);
     assert_eq!(report.findings[0].code, "instruction-budget");
 }

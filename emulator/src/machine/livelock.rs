@@ -17,7 +17,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Rounds without a change from which on a warp's registers are compared.
-const ROUNDS: u32 = 1 << 6;
+const ROUNDS: u32 = 1 << 4;
 /// Instructions that a round has at least: something that changes what decides, and a branch.
 const LEAST_OF_A_ROUND: u64 = 2;
 /// So many times as long as one round others may take.

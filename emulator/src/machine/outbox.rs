@@ -124,8 +124,8 @@ pub fn bit(buffer: usize) -> u64 {
 /// Rows that are asked for before they are written: they lie far from each other.
 const AHEAD: usize = 8;
 
-/// Bytes of the pages by which writes are found again.
-const PAGE: u64 = 4096;
+/// Bytes of the pages by which writes are found again: a word that is read again and again often lies close behind one that is counted up.
+const PAGE: u64 = 64;
 
 /// Where writes are found again.
 #[derive(Debug, Default)]
