@@ -329,6 +329,11 @@ impl Runs {
         (0..u64::from(self.count)).map(move |n| self.first + n * self.pitch)
     }
 
+    /// The same places, each once: lanes may all have the same one.
+    pub fn distinct(self) -> Runs {
+        Runs { count: if self.pitch == 0 { 1 } else { self.count }, ..self }
+    }
+
     /// Takes one more run in, if it continues these.
     fn extend(&mut self, next: Runs) -> bool {
         let last = self.first + (u64::from(self.count) - 1) * self.pitch;

@@ -85,7 +85,7 @@ impl Tracker {
     /// Checks and remembers an access; gives the first conflict.
     pub fn touch(&mut self, runs: Runs, by: Toucher, writes: bool) -> Option<Conflict> {
         let Toucher { stamp, views, homes, again } = by;
-        let across = self.across;
+        let (runs, across) = (runs.distinct(), self.across);
         let touched = self.buffers.get_mut(runs.buffer)?;
         if !writes && !touched.exact && touched.reads.list.len() < MOST_READS {
             touched.reads.push(runs, stamp);
