@@ -154,7 +154,7 @@ impl Cluster<'_> {
     /// blocks together, if it conflicts with nothing. Tells whether that was so.
     fn order_granules(&mut self, at: At, targets: &[(usize, Target)], total: u64, writes: bool, stamp: Stamp) -> bool {
         let own = self.warps[at.w].cta;
-        if !total.is_multiple_of(GRANULE) {
+        if total == 0 || !total.is_multiple_of(GRANULE) {
             return false;
         }
         // Mostly the same granules of each of some blocks.
@@ -163,11 +163,11 @@ impl Cluster<'_> {
         for (_, target) in targets {
             let Target::Shared(c, start) = *target else { return false };
             let (block, first) = (u64::from(start) / BLOCK, u64::from(start) % BLOCK / GRANULE);
-            let granules = (1 << (total / GRANULE)) - 1;
             if c != own || !u64::from(start).is_multiple_of(GRANULE) || first + total / GRANULE > 64 {
                 return false;
             }
-            let mask = granules << first;
+            // Of a whole block, as `st.bulk` may fill it, all 64.
+            let mask = u64::MAX >> (64 - total / GRANULE) << first;
             match blocks[..count].iter_mut().rev().find(|known| known.0 == block) {
                 Some(known) => known.1 |= mask,
                 None => {

@@ -168,3 +168,21 @@ fn an_undefined_sum_is_traced_to_the_mma() {
         &["this MMA reads A from tensor memory column 16"],
     );
 }
+
+/// What `st.bulk` fills is watched whatever its size is, that of one block of the shadow (1024 bytes) among others.
+#[test]
+fn a_fill_of_each_size_is_watched() {
+    for bytes in [16, 512, 1008, 1016, 1024, 1032, 2048, 4096] {
+        let last = bytes - 8;
+        let body = format!(
+            "@%p0 st.bulk.weak.shared::cta [tile], {bytes}, 0; // @fill\nbar.sync 0; // @met\nld.shared.b64 %rd3, [tile+{last}]; // @ld\n\
+             @%p0 st.global.b64 [%rd0], %rd3;"
+        );
+        let base = Base::Small(1, 64, Box::leak(body.into_boxed_str()));
+        let report = super::case::run(base, &[], |_| {}, 400_000);
+        assert!(report.findings.is_empty(), "{bytes}: {}", super::case::told(&report.findings));
+        let found = super::case::first(base, &[("@met", "")], |_| {});
+        assert_eq!(found.code, "race-shared", "{bytes}: {}", super::case::told(&[found.clone()]));
+        super::case::says(&found, &["st.bulk.weak", "warp 0 writes it here", "warp 1 reads it here"]);
+    }
+}
