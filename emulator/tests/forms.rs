@@ -40,6 +40,16 @@ fn every_form_that_kernels_use_loads() {
     assert!(missing.is_empty(), "{} forms do not load:\n{}", missing.len(), missing.join("\n"));
 }
 
+/// Special registers that PTX has are no names that a kernel could declare, of whatever type.
+#[test]
+fn special_registers_that_are_not_modelled_are_named_so() {
+    for statement in ["mov.pred %p0, %is_explicit_cluster", "mov.u32 %r0, %envreg3", "@%is_explicit_cluster bra DONE"] {
+        let errors = emulator::load(&kernel(statement)).expect_err(statement);
+        assert_eq!(errors[0].code, "not-modelled", "{statement}: {errors:#?}");
+        assert!(errors[0].title.starts_with("the special register `%"), "{statement}: {errors:#?}");
+    }
+}
+
 /// Mojo says of which kind a parameter is.
 #[test]
 fn parameters_of_kernels_are_not_those_of_calls() {

@@ -1,6 +1,6 @@
 //! What is said of names that stand for nothing: what was probably meant, or how to declare it.
 
-use super::lower::{Binding, Lowering, wrong};
+use super::lower::{Binding, Lowering, not_modelled, wrong};
 use super::{Bad, decode, near};
 
 /// Two names that are a letter or so and a number each: registers of different ranges.
@@ -45,6 +45,10 @@ impl Lowering {
         self.undeclared.set(self.undeclared.get() + 1);
         if self.undeclared.get() > 16 {
             return wrong(format!("`{name}` is not declared"), "Declare it, or correct the name.");
+        }
+        if decode::special::exists(name) {
+            let what = format!("the special register `{name}`");
+            return not_modelled(&what, "`emulate --list-instructions` lists the special registers that are.");
         }
         if let Some(register) = cuda_name(name) {
             let help = format!("PTX calls it `{register}`: read it with `mov.u32 %r, {register};`.");

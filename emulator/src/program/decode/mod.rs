@@ -195,10 +195,6 @@ impl Lowering {
                 format!("Name one of its elements: `{name}.x`."),
             )),
             Some(Binding::Other(what)) => Err(not_modelled(what, "Use registers, parameters or shared memory.")),
-            None if special::exists(name) => Err(not_modelled(
-                &format!("the special register `{name}`"),
-                "`emulate --list-instructions` lists the special registers that are.",
-            )),
             None => Err(self.undeclared(name)),
         }
     }
