@@ -155,7 +155,7 @@ impl Cluster<'_> {
                     ),
                 )
             }
-            (_, Some(Mbarrier)) if race.conflict.second_writes => self.cure_of_an_arrival_before(race).or_else(|| self.cure_of_a_missing_wait(race)).or_else(|| self.cure_of_a_reader_not_counted(race)).or_else(|| cure(
+            (_, Some(Mbarrier)) if race.conflict.second_writes => self.cure_of_an_arrival_before(race).or_else(|| self.cure_of_a_missing_wait(race)).or_else(|| self.cure_of_a_reader_not_counted(race)).or_else(|| self.cure_of_a_relaxed_arrival(first)).or_else(|| cure(
                 BEFORE_RULE,
                 "Let all who use {} say that it is free, by an mbarrier.arrive each (or a CTA barrier), and let the thread that issues \
                  the copy wait for that first."
@@ -408,6 +408,24 @@ impl Cluster<'_> {
         )
     }
 
+    /// A warp says by arrivals that order nothing, and by no other, that what it has accessed is free.
+    fn cure_of_a_relaxed_arrival(&self, first: Stamp) -> Option<Cure> {
+        if !matches!(self.kind(first), Some(ActorKind::Warp(_))) || first.asynchronous {
+            return None;
+        }
+        let code = self.kernel.code.iter();
+        let arrivals = code.filter_map(|inst| match inst.op {
+            Op::BarrierArrive { relaxed, expect: None, .. } if inst.site > first.site => Some((inst.site, relaxed)),
+            _ => None,
+        });
+        let behind: Vec<_> = arrivals.filter(|&(site, _)| self.comes_behind(site, first.site)).collect();
+        let all_relaxed = behind.iter().all(|&(_, relaxed)| relaxed);
+        let &(site, _) = behind.first().filter(|_| all_relaxed)?;
+        let help = "Let the arrival release: leave .relaxed out, and write .release.cluster where another CTA waits.";
+        let labels = vec![self.label(site, "relaxed: this orders none of the accesses before it")];
+        Some(Cure { labels, ..Cure::new(ARRIVAL_RULE, help) })
+    }
+
     /// Warps that tell each other of shared memory by a relaxed arrival, or by a flag in it that orders nothing.
     pub fn cure_of_words(&self, first: Stamp, second: Stamp) -> Option<Cure> {
         let is_warp = |stamp| matches!(self.kind(stamp), Some(ActorKind::Warp(_)));
@@ -424,8 +442,8 @@ impl Cluster<'_> {
             return Some(Cure { labels, ..Cure::new(ARRIVAL_RULE, help) });
         }
         let (labels, scope) = (self.relaxed_flags(first, second, true), if apart { "cluster" } else { "cta" });
-        // One that raises it, and one that looks.
-        (labels.len() == 2).then(|| Cure {
+        // One that raises it, and one that looks: of them one may be as it should be.
+        (labels.len() == 2 || labels.len() == 1 && self.has_half_a_flag(first, second)).then(|| Cure {
             rule: FLAG_RULE,
             help: format!(
                 "Set the flag with st.release.{scope} (or atom.release.{scope}) after the data, and read it with ld.acquire.{scope} before the \

@@ -150,6 +150,28 @@ impl Cluster<'_> {
         set.map(|site| label(site, ".release")).into_iter().chain(seen.map(|site| label(site, ".acquire"))).collect()
     }
 
+    /// A flag in shared memory of which one end is as it should be: a release behind the first access, or an acquire in front of the second one.
+    pub fn has_half_a_flag(&self, first: Stamp, second: Stamp) -> bool {
+        let here = |space| matches!(space, Space::Shared | Space::SharedCluster | Space::Generic);
+        let proper = |op: &Op, release: bool| match op {
+            Op::Store(store) if here(store.space) => release && store.sync.is_some_and(|sync| sync.release),
+            Op::Load(load) if here(load.space) => !release && load.sync.is_some_and(|sync| sync.acquire),
+            Op::Atomic(atomic) if here(atomic.space) => {
+                if release {
+                    atomic.sync.release
+                } else {
+                    atomic.sync.acquire
+                }
+            }
+            _ => false,
+        };
+        let is_there = |release, lies: &dyn Fn(u32) -> bool| {
+            self.kernel.code.iter().any(|inst| proper(&inst.op, release) && lies(inst.site))
+        };
+        is_there(true, &|site| site > first.site && self.comes_behind(site, first.site))
+            || is_there(false, &|site| site < second.site && self.comes_behind(second.site, site))
+    }
+
     /// What a warp accesses here is data, and no flag: it has looked at a flag before.
     pub fn looks_at_a_flag_before(&self, access: Stamp) -> bool {
         let flags = self.kernel.code.iter().filter(|inst| hears(&inst.op).is_some() && inst.site < access.site);

@@ -12,11 +12,11 @@ impl Cluster<'_> {
     /// Names them, or says that there are none.
     pub fn tell_who_could_change_it(&self, look: u32, (buffer, offset): (usize, u64), d: &mut Diagnostic) {
         let code = &self.kernel.code;
-        let (mut found, mut unknown) = (vec![], false);
+        let (mut found, mut beside, mut unknown) = (vec![], vec![], false);
         for (at, inst) in code.iter().enumerate().filter(|(_, inst)| inst.site != look) {
-            let (space, address) = match &inst.op {
-                Op::Store(op) => (op.space, &op.address),
-                Op::Atomic(op) => (op.space, &op.address),
+            let (space, address, strong) = match &inst.op {
+                Op::Store(op) => (op.space, &op.address, op.sync.is_some()),
+                Op::Atomic(op) => (op.space, &op.address, true),
                 // Engines, and what shows other addresses: nothing is known of where they write.
                 Op::Tma(_) | Op::MapPublish { .. } => {
                     unknown = true;
@@ -30,12 +30,22 @@ impl Cluster<'_> {
             match self.leads_to_buffer(at, address.base, DEPTH) {
                 None => unknown = true,
                 Some((b, _)) if b != buffer => {}
-                Some((_, Some(from))) if from.wrapping_add(address.offset as u64) != offset => {}
-                Some(_) => found.push(inst.site),
+                Some((_, Some(from))) => match from.wrapping_add(address.offset as u64) {
+                    at if at == offset => found.push((inst.site, true)),
+                    at if strong => beside.push((inst.site, at)),
+                    _ => {}
+                },
+                Some((_, None)) => found.push((inst.site, false)),
             }
         }
         found.dedup();
-        d.labels.extend(found.iter().take(MOST).map(|&site| self.label(site, "this could change it")));
+        // A flag that is set somewhere else in the buffer says more than what may write anywhere in it.
+        let astray = beside.first().filter(|_| !unknown && found.iter().all(|&(_, there)| !there));
+        if let Some(&(site, at)) = astray {
+            let place = self.global.buffers[buffer].describe(at);
+            d.labels.push(self.label(site, format!("this accesses {place}, and not what is read there")));
+        }
+        d.labels.extend(found.iter().take(MOST).map(|&(site, _)| self.label(site, "this could change it")));
         if found.is_empty() && !unknown {
             d.help += &format!(
                 " No statement of the kernel writes there, to {}.",

@@ -55,7 +55,9 @@ impl Cluster<'_> {
         // What is made for the threads of whole warps waits for no commit.
         let for_commits = !here.expected.is_multiple_of(32);
         let astray = astray.or_else(|| self.arrives_oddly(barrier));
-        astray.or_else(|| second().filter(|_| for_commits)).or_else(|| among_bytes().filter(|_| for_commits))
+        let astray =
+            astray.or_else(|| second().filter(|_| for_commits)).or_else(|| among_bytes().filter(|_| for_commits));
+        astray.or_else(|| others().find_map(|(other, n)| Some((self.plain_among_bytes(here, other)?, n))))
     }
 
     /// The other mbarriers of the same CTA.
@@ -102,6 +104,20 @@ impl Cluster<'_> {
         let of_bytes = || self.may_be_announced(other.offset) && !self.may_be_announced(here.offset);
         let is_one = other.valid && other.expected == 1 && of_bytes();
         other.came.iter().find(|came| is_one && self.is_commit(came.site)).map(|came| came.site)
+    }
+
+    /// The same of threads: they arrive, and announce nothing, at what is made for the one who announces its bytes.
+    fn plain_among_bytes(&self, here: &Mbarrier, other: &Mbarrier) -> Option<u32> {
+        let of_bytes = || self.may_be_announced(other.offset) && !self.may_be_announced(here.offset);
+        if !other.valid || other.expected != 1 || !of_bytes() {
+            return None;
+        }
+        let plain = |site: &u32| {
+            let is_one = |op: &Op| matches!(op, Op::BarrierArrive { expect: None, .. });
+            self.kernel.code.iter().any(|inst| inst.site == *site && is_one(&inst.op))
+        };
+        let now = other.came.iter().map(|came| came.site);
+        now.chain(other.previous.iter().map(|(site, _)| *site)).find(plain)
     }
 
     /// A commit that arrives where it does not belong: where bytes or threads do, or at what is made for whole warps that arrive.

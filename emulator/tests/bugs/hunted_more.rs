@@ -278,3 +278,16 @@ fn a_box_of_which_half_is_loaded_to_registers() {
     let note = report.notes.iter().find(|note| note.code == "loaded-never-read").expect("half of the box is left");
     assert_eq!(note.help, "Read the rest of the box, or load a smaller one.");
 }
+
+/// Readers of both CTAs arrive where the copies are issued, and their arrivals order nothing: that is what is told.
+#[test]
+fn relaxed_arrivals_say_of_no_stage_that_it_is_free() {
+    const RELAXED: &[(&str, &str)] = &[
+        ("fence.proxy.async.shared::cta;\nbar.warp.sync -1;", "bar.warp.sync -1;"),
+        ("@arr0", "@%p6 mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [%r21];"),
+        ("@arr1", "@%p6 mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [%r22];"),
+    ];
+    let found = super::case::first(Small(2, 64, MULTICAST), RELAXED, |_| {});
+    assert_eq!(found.code, "race-shared");
+    super::case::says(&found, &["relaxed: this orders none of the accesses before it", "Let the arrival release"]);
+}

@@ -273,6 +273,79 @@ setp.ne.u32 %p1, %r3, 3;
     says(&found, &["it finds 0 at `out` at byte 4"]);
 }
 
+/// Who reads a stage arrives where its bytes are announced, and nobody says that the stage is free.
+#[test]
+fn readers_arrive_where_bytes_are_announced() {
+    const BODY: &str = "\
+@!%p0 bra MADE;
+mbarrier.init.shared::cta.b64 [bar_a], 1;
+mbarrier.init.shared::cta.b64 [bar_b], 1;
+fence.mbarrier_init.release.cluster;
+MADE:
+bar.sync 0;
+mov.u32 %r5, bar_a;
+mov.u32 %r6, bar_b;
+mov.u32 %r4, 0;
+setp.ne.u32 %p1, %r1, 0;
+@%p1 bra READ;
+@!%p0 bra END;
+LOAD:
+xor.b32 %r7, %r4, 1;
+FREE:
+mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r6], %r7; // @free
+@!%p2 bra FREE;
+mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r5], 256;
+cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd1], 256, [%r5];
+xor.b32 %r4, %r4, 1;
+add.u32 %r8, %r8, 1;
+setp.lt.u32 %p3, %r8, 4;
+@%p3 bra LOAD;
+bra END;
+READ:
+mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r5], %r4;
+@!%p2 bra READ;
+ld.shared.u32 %r9, [tile];
+fence.proxy.async.shared::cta;
+bar.warp.sync -1;
+and.b32 %r10, %r0, 31;
+setp.eq.u32 %p4, %r10, 0;
+@%p4 mbarrier.arrive.shared::cta.b64 _, [%r6]; // @read
+xor.b32 %r4, %r4, 1;
+add.u32 %r8, %r8, 1;
+setp.lt.u32 %p3, %r8, 4;
+@%p3 bra READ;
+END:";
+    const FIRST: (&str, &str) = ("mov.u32 %r4, 0;", "mov.u32 %r4, 0;\nmov.u32 %r8, 0;");
+    let base = Base::Small(1, 64, BODY);
+    let right = super::case::run(base, &[FIRST], |_| {}, 400_000);
+    assert!(right.findings.is_empty(), "{}", super::case::told(&right.findings));
+    let found = first(base, &[FIRST, ("@read", "@%p4 mbarrier.arrive.shared::cta.b64 _, [%r5];")], |_| {});
+    assert_eq!(found.code, "hang", "{}", super::case::told(std::slice::from_ref(&found)));
+    says(&found, &["nothing ever arrives at it", "this arrives at `bar_a`", "Let the arrival be at it"]);
+}
+
+/// A flag that is set beside the place that is read; who writes anywhere in the buffer is named behind that.
+#[test]
+fn a_flag_is_set_beside_its_place() {
+    const BODY: &str = "\
+mov.u32 %r4, %ctaid.x;
+setp.eq.u32 %p2, %r4, 0;
+@%p2 bra WAIT;
+@%p0 st.release.gpu.global.u32 [%rd0+8], 3;
+bra END;
+WAIT:
+ld.acquire.gpu.global.u32 %r3, [%rd0+4];
+setp.ne.u32 %p1, %r3, 3;
+@%p1 bra WAIT;
+mul.wide.u32 %rd3, %r0, 4;
+add.s64 %rd3, %rd3, %rd0;
+st.global.u32 [%rd3+64], %r3;
+END:";
+    let found = first(Base::Grid(2, 32, BODY), &[], |_| {});
+    assert_eq!(found.code, "hang");
+    says(&found, &["it finds 0 at `out` at byte 4", "this accesses `out` at byte 8, and not what is read there"]);
+}
+
 /// A warp that ends before it has stored its part of a tile.
 #[test]
 fn a_warp_ends_before_it_stores() {

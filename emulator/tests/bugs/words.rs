@@ -332,3 +332,19 @@ fn what_they_are_told() {
         assert!(first.help.contains(help) && pointed, "{}: {}", case.row, super::case::told(&report.findings));
     }
 }
+
+/// Of a flag in shared memory one side is as it should be, and orders nothing without the other: that one is named.
+#[test]
+fn the_side_of_a_flag_that_orders_nothing_is_named() {
+    for (edit, line, lacks) in [
+        (("@look", "ld.relaxed.cta.shared.u32 %r5, [slot];"), "ld.relaxed.cta", "without .acquire"),
+        (("@raise", "@%p0 st.relaxed.cta.shared.u32 [slot], 1;"), "st.relaxed.cta", "without .release"),
+    ] {
+        let found = super::case::first(Small(1, 64, SHARED_FLAG), &[edit], |_| {});
+        super::case::says(&found, &["Set the flag with st.release.cta"]);
+        let named: Vec<&str> =
+            found.labels.iter().filter(|l| l.text.contains("without")).map(|l| l.place.text.as_str()).collect();
+        assert!(named.len() == 1 && named[0].contains(line), "{named:?}");
+        super::case::says(&found, &[lacks]);
+    }
+}
