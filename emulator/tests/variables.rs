@@ -66,6 +66,68 @@ fn a_store_to_a_constant_is_refused() {
     assert_eq!(common::codes(&report), ["out-of-bounds"], "{:#?}", report.findings);
 }
 
+/// A parameter's bytes are read through its generic address, and as global memory, in which the window of parameters lies; nobody writes them.
+#[test]
+fn parameters_are_read_as_global_memory_and_never_written() {
+    const ADDRESS: &str = "mov.b64 %d1, out;\ncvta.param.u64 %d1, %d1;\ncvta.to.global.u64 %d2, %d1;";
+    for load in ["ld.b64 %d3, [%d1];", "ld.global.b64 %d3, [%d2];", "ld.global.nc.b64 %d3, [%d2];"] {
+        // The parameter is the buffer's address: what is stored to it, and loaded from there, comes back.
+        let body = format!("{ADDRESS}\n{load}\nst.global.b32 [%d3], 77;");
+        let report = run(&load_kernel(&body), &launch("k", 1, vec![zeroes("out", 8)]), None, 1000);
+        assert!(report.is_clean(), "{load}: {:#?}", report.findings);
+        assert_eq!(word32(&report, 0), 77, "{load}");
+    }
+    for (access, said) in [
+        ("st.b32 [%d1], 5;", "can only be read"),
+        ("st.global.b32 [%d2], 5;", "can only be read"),
+        ("ld.global.b64 %d3, [%d2+8];", "the parameters end at 0x8"),
+    ] {
+        let report =
+            run(&load_kernel(&format!("{ADDRESS}\n{access}")), &launch("k", 1, vec![zeroes("out", 8)]), None, 1000);
+        assert_eq!(common::codes(&report), ["out-of-bounds"], "{access}: {:#?}", report.findings);
+        assert!(report.findings[0].title.contains(said), "{access}: {:#?}", report.findings);
+    }
+}
+
+fn load_kernel(body: &str) -> emulator::Program {
+    load(&kernel("", body))
+}
+
+/// `cvta` takes a register, or a variable of its space with an offset or without one; `cvta.to` a register alone.
+#[test]
+fn cvta_takes_variables_with_offsets() {
+    let declarations = ".global .align 4 .b32 g[4] = {1, 2, 3, 4};\n.const .align 4 .b32 c[4] = {5, 6, 7, 8};\n.shared .align 4 .b32 s[4];";
+    let own = ".local .align 4 .b32 l[4];\nst.shared.b32 [s+8], 9;\nst.local.b32 [l+4], 10;";
+    for (cvta, wanted) in [
+        ("cvta.global.u64 %d1, g;", 1),
+        ("cvta.global.u64 %d1, g+4;", 2),
+        ("cvta.const.u64 %d1, c+8;", 7),
+        ("cvta.shared.u64 %d1, s+8;", 9),
+        ("cvta.shared::cta.u64 %d1, s+8;", 9),
+        ("cvta.shared::cluster.u64 %d1, s+8;", 9),
+        ("cvta.local.u64 %d1, l+4;", 10),
+    ] {
+        let body = format!("{own}\n{cvta}\nld.b32 %r0, [%d1];\nst.global.b32 [%d0], %r0;");
+        let report = run(&load(&kernel(declarations, &body)), &launch("k", 1, vec![zeroes("out", 8)]), None, 1000);
+        assert!(report.is_clean(), "{cvta}: {:#?}", report.findings);
+        assert_eq!(word32(&report, 0), wanted, "{cvta}");
+    }
+    // The parameter holds the buffer's address.
+    for cvta in ["cvta.param.u64 %d1, out;", "cvta.param::entry.u64 %d1, out+0;"] {
+        let body = format!("{cvta}\nld.b64 %d2, [%d1];\nst.global.b32 [%d2], 11;");
+        let report = run(&load_kernel(&body), &launch("k", 1, vec![zeroes("out", 8)]), None, 1000);
+        assert!(report.is_clean(), "{cvta}: {:#?}", report.findings);
+        assert_eq!(word32(&report, 0), 11, "{cvta}");
+    }
+    for cvta in
+        ["cvta.shared.u64 %d1, l;", "cvta.local.u64 %d1, s+4;", "cvta.param.u64 %d1, g;", "cvta.to.shared.u64 %d1, s;"]
+    {
+        let errors = emulator::load(&kernel(declarations, &format!("{own}\n{cvta}"))).expect_err(cvta);
+        assert_eq!(errors[0].code, "ptx-semantics", "{cvta}: {errors:#?}");
+        assert!(errors[0].title.contains("does not take the variable"), "{cvta}: {errors:#?}");
+    }
+}
+
 /// A CTA has room for the shared variables of the module that its kernel names, by itself or in a function that it calls, whether the statement is
 /// ever executed or not; and for all of its own.
 #[test]

@@ -13,6 +13,9 @@ use crate::program::op::Space;
 pub const SPACE_RULE: &str = "An instruction with a state space takes addresses of that space; without one it takes generic addresses, in \
                               which shared, local and parameter memory are windows (PTX ISA 6.4.1.1).";
 
+const PARAM_RULE: &str = "The parameters of a kernel are variables that can only be read; their window lies within that of global memory, so that \
+                          `ld`, `ld.global` and `ld.param` read them (PTX ISA 5.1.6).";
+
 /// What a number is in another space.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Elsewhere {
@@ -57,6 +60,22 @@ impl Cluster<'_> {
         space: Space,
         (what, bytes, at): (Access, u64, u64),
     ) -> Option<Diagnostic> {
+        if matches!(space, Space::Global | Space::Generic) && at & !0xffff_ffff == PARAM_WINDOW {
+            let (thread, would) = (self.thread_name(w, lane), what.would());
+            let (kind, help) = match what {
+                Access::Load => (
+                    format!("the parameters end at {:#x} of them", self.params.len()),
+                    "Check the parameter's size, and the offset within it.",
+                ),
+                _ => (
+                    "parameters of a kernel can only be read".to_string(),
+                    "Keep what changes in a register, or in local, shared or global memory.",
+                ),
+            };
+            let title =
+                format!("{thread} would {would} {}, a generic address of a parameter: {kind}", what.at(bytes, at));
+            return Some(self.problem("out-of-bounds", site, title, PARAM_RULE, help.into()));
+        }
         let Elsewhere { whose, help } = self.of_another_space(w, at, space)?;
         let called = match space {
             Space::Global => "address in global memory",

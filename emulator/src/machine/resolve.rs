@@ -137,7 +137,12 @@ impl Cluster<'_> {
                 Space::Generic if at & !0xffff_ffff == LOCAL_WINDOW && total != 32 => {
                     self.local_target(w, lane, at & 0xffff_ffff, total)
                 }
+                // The window of parameters lies in that of global memory (PTX ISA 5.1.6), and nobody writes there.
+                Space::Generic | Space::Global if at & !0xffff_ffff == PARAM_WINDOW && what == Access::Store => None,
                 Space::Generic if at & !0xffff_ffff == PARAM_WINDOW => self.param_target(at & 0xffff_ffff, total),
+                Space::Global if at & !0xffff_ffff == PARAM_WINDOW && what == Access::Load => {
+                    self.param_target(at & 0xffff_ffff, total)
+                }
                 Space::Generic | Space::Global => {
                     let found = self.global.find(at, total);
                     // Nobody writes constants.

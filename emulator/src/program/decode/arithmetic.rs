@@ -347,9 +347,52 @@ fn cvta(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
         _ => return Ok(None),
     };
     o.expect(2..=2)?;
-    let (d, s) = (l.destination64(o.get(0)?)?, l.source64(o.get(1)?)?);
-    let (d, s) = (Reg::B64(d), Reg::B64(s));
+    let d = Reg::B64(l.destination64(o.get(0)?)?);
+    let s = match variable_address(l, o, space, to)? {
+        Some(s) => s,
+        None => Reg::B64(l.source64(o.get(1)?)?),
+    };
     Ok(Some(Decoded::new(Op::Cvta { d, s, space, to }, vec![s], vec![d])))
+}
+
+/// The source of `cvta` where it is a variable, with an offset or without one: the address in its own space.
+fn variable_address(
+    l: &mut Lowering,
+    o: &Operands,
+    space: crate::program::op::Space,
+    to: bool,
+) -> Result<Option<Reg>, Bad> {
+    use crate::program::op::Space;
+    let (name, add) = match o.get(1)? {
+        Operand::Name(name) => (name, 0),
+        Operand::Offset(name, add) => (name, *add),
+        _ => return Ok(None),
+    };
+    let (own, address) = match l.lookup(name) {
+        Some(Binding::Shared(at)) => (Space::Shared, u64::from(*at)),
+        Some(Binding::Local(at)) => (Space::Local, u64::from(*at)),
+        Some(Binding::Param(at)) => (Space::Param, u64::from(*at)),
+        Some(Binding::Global(at)) => (Space::Global, *at),
+        _ => return Ok(None),
+    };
+    let said = match own {
+        Space::Shared => "shared",
+        Space::Local => "local",
+        Space::Param => "param",
+        // Constants lie among the variables of global memory.
+        _ if o.opcode.contains(".const") => "const",
+        _ => "global",
+    };
+    if to || own != if space == Space::SharedCluster { Space::Shared } else { space } {
+        return Err(wrong(
+            format!("`{}` does not take the variable `{name}`", o.opcode),
+            format!(
+                "`cvta.{said}.u64` makes the generic address of `{name}`; `cvta.to` takes a register with one (PTX ISA, cvta)."
+            ),
+        ));
+    }
+    let address = address.wrapping_add(add as u64);
+    Ok(Some(if own == Space::Shared { l.shared_address(address as u32, 8)? } else { Reg::B64(l.constant64(address)?) }))
 }
 
 fn cvt(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
