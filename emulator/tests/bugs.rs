@@ -23,6 +23,8 @@ mod engines;
 mod engines_kernels;
 #[path = "bugs/foreign.rs"]
 mod foreign;
+#[path = "bugs/guards.rs"]
+mod guards;
 #[path = "bugs/hidden.rs"]
 mod hidden;
 #[path = "bugs/hunted.rs"]

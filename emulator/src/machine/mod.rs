@@ -40,6 +40,7 @@ mod conclude;
 mod construct;
 mod copied;
 mod copy;
+mod copy_lanes;
 mod depths;
 mod direct;
 mod diverge;
