@@ -17,6 +17,8 @@ mod causes;
 mod compiled;
 #[path = "bugs/descriptors.rs"]
 mod descriptors;
+#[path = "bugs/eight_bits.rs"]
+mod eight_bits;
 #[path = "bugs/engines.rs"]
 mod engines;
 #[path = "bugs/engines_kernels.rs"]

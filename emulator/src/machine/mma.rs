@@ -202,7 +202,7 @@ impl Cluster<'_> {
                 accumulator: sum,
                 adds: inputs.accumulate,
                 operands,
-                formats: (i.kind == Kind::F16).then_some([i.a, i.b]),
+                formats: matches!(i.kind, Kind::F16 | Kind::F8f6f4 | Kind::Mxf8f6f4).then_some([i.a, i.b]),
             });
             self.note_sum(group, sum, inputs.accumulate, &operands);
             self.note_stage(w, group[0], site, operands.map(|laid| laid.d.start));
