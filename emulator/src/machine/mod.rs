@@ -183,6 +183,7 @@ mod threads;
 pub(crate) mod tiles;
 mod tma;
 mod tma_places;
+mod too_wide;
 mod tracker;
 mod trail;
 mod trap;
