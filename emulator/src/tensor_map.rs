@@ -151,25 +151,31 @@ impl Swizzle {
 }
 
 impl TensorMap {
-    /// How indices of a dimension share bytes, if they do. A stride of 0 repeats what lies below on purpose.
+    /// How indices of a dimension share bytes, if they do. A stride of 0 repeats what lies below on purpose; and no tensor has so many indices as a dimension
+    /// that only shifts another one, so that a box ends at any row (maps of ragged tensors).
     pub(crate) fn overlaps(&self) -> Option<String> {
         /// Indices of each dimension that are looked at: what shares bytes does so early on.
         const FIRST: u64 = 8;
+        const SHIFTS: u64 = 1 << 30;
         let inner = self.dims.first()? * u64::from(self.element.bits()) / 8;
         let mut places = vec![0u64];
         // Dimensions may lie in any order in memory.
         for (&stride, dimension) in self.strides.iter().zip(1..) {
-            let size = self.dims.get(dimension).copied().unwrap_or(1).min(FIRST);
-            if stride > 0 {
+            let size = self.dims.get(dimension).copied().unwrap_or(1);
+            let (shifts, size) = (size >= SHIFTS, size.min(FIRST));
+            if stride > 0 && !shifts {
                 places = places.iter().flat_map(|&at| (0..size).map(move |n| at.saturating_add(n * stride))).collect();
             }
         }
         places.sort_unstable();
         let near = places.windows(2).find(|two| two[1] - two[0] < inner)?;
         let apart = near[1] - near[0];
-        Some(format!(
-            "a row of dimension 0 has {inner} bytes, and another one begins {apart} bytes behind its beginning"
-        ))
+        Some(match apart {
+            0 => "two indices lead to the same row of dimension 0".into(),
+            _ => format!(
+                "a row of dimension 0 has {inner} bytes, and another one begins {apart} bytes behind its beginning"
+            ),
+        })
     }
 
     /// The dimension whose size would fit where that of dimension 0 stands, if that one does not: indices of dimension 1 are as far apart as so
@@ -410,6 +416,22 @@ mod tests {
             swizzle: Swizzle::None,
             fill_nan: false,
         }
+    }
+
+    /// Rows of a part of a ragged tensor, in front of which another dimension shifts the box; two dimensions of the same rows; rows that are too near.
+    #[test]
+    fn rows_may_be_shifted_and_share_no_bytes() {
+        let of = |dims: [u64; 3], strides: [u64; 2]| {
+            TensorMap { dims: dims.to_vec(), strides: strides.to_vec(), box_dims: vec![16, 8, 1], ..f16_16x16() }
+                .overlaps()
+        };
+        assert_eq!(of([256, 1 << 30, (1 << 31) - 1], [512, 512]), None);
+        assert_eq!(of([256, 128, 4], [512, 128 * 512]), None);
+        assert!(of([256, 128, 4], [512, 512]).is_some_and(|what| what.starts_with("two indices lead to the same row")));
+        assert!(
+            of([256, 128, 4], [256, 128 * 512])
+                .is_some_and(|what| what.ends_with("begins 256 bytes behind its beginning"))
+        );
     }
 
     /// What the driver was seen to write for this map.

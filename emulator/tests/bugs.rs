@@ -17,12 +17,16 @@ mod causes;
 mod compiled;
 #[path = "bugs/descriptors.rs"]
 mod descriptors;
+#[path = "bugs/eight_bits.rs"]
+mod eight_bits;
 #[path = "bugs/engines.rs"]
 mod engines;
 #[path = "bugs/engines_kernels.rs"]
 mod engines_kernels;
 #[path = "bugs/foreign.rs"]
 mod foreign;
+#[path = "bugs/guards.rs"]
+mod guards;
 #[path = "bugs/hidden.rs"]
 mod hidden;
 #[path = "bugs/hunted.rs"]

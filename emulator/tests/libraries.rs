@@ -125,7 +125,6 @@ const KNOWN: &[&str] = &[
     "cta-not-started",
     "tensor-freed-in-use",
     "tensor-lane-quarter",
-    "tensor-map-overlap",
     "remote-use-outlives-cta",
 ];
 

@@ -1,5 +1,6 @@
 //! Global memory: buffers, and what they hold before the launch.
 
+use crate::program::narrow::{E4M3, E5M2};
 use half::{bf16, f16};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
@@ -126,6 +127,9 @@ pub enum NumberType {
     I16,
     I32,
     I64,
+    /// FP8 with four bits of exponent, and with five: an MMA that takes them for the other one is found.
+    E4m3,
+    E5m2,
     F16,
     Bf16,
     F32,
@@ -136,7 +140,7 @@ impl NumberType {
     fn bytes(self) -> u64 {
         use NumberType::*;
         match self {
-            U8 | I8 => 1,
+            U8 | I8 | E4m3 | E5m2 => 1,
             U16 | I16 | F16 | Bf16 => 2,
             U32 | I32 | F32 => 4,
             U64 | I64 | F64 => 8,
@@ -145,7 +149,7 @@ impl NumberType {
 
     fn is_float(self) -> bool {
         use NumberType::*;
-        matches!(self, F16 | Bf16 | F32 | F64)
+        matches!(self, E4m3 | E5m2 | F16 | Bf16 | F32 | F64)
     }
 
     /// Lowest and highest value of an integer type.
@@ -161,6 +165,8 @@ impl NumberType {
     fn put(self, value: Value, into: &mut Vec<u8>) {
         use NumberType::*;
         let bytes = match (self, value) {
+            (E4m3, v) => u64::from(E4M3.nearest(v.real(), false)),
+            (E5m2, v) => u64::from(E5M2.nearest(v.real(), false)),
             (F16, v) => u64::from(f16::from_f64(v.real()).to_bits()),
             (Bf16, v) => u64::from(bf16::from_f64(v.real()).to_bits()),
             (F32, v) => u64::from((v.real() as f32).to_bits()),
@@ -201,7 +207,7 @@ impl Random {
             }
             Distribution::Normal { .. } | Distribution::Uniform { .. } if !self.number.is_float() => {
                 return Err(
-                    "real numbers of an integer type (use `integers`, or a type that is f16, bf16, f32 or f64)".into(),
+                    "real numbers of an integer type (use `integers`, or a type that is e4m3, e5m2, f16, bf16, f32 or f64)".into(),
                 );
             }
             Distribution::Normal { deviation, .. } if deviation < 0.0 => {
@@ -312,6 +318,16 @@ mod tests {
         seen.sort_unstable();
         seen.dedup();
         assert_eq!(seen, [-2, -1, 0, 1, 2]);
+    }
+
+    /// 1 is 0x38 of E4M3, whose exponent's bias is 7 and fraction has three bits, and 0x3c of E5M2 with 15 and two.
+    #[test]
+    fn numbers_of_8_bits_are_rounded_to_their_format() {
+        let of = |number, low, high| random(number, Distribution::Integers { low, high }).bytes();
+        assert!(of(NumberType::E4m3, 1, 1).iter().all(|&byte| byte == 0x38));
+        assert!(of(NumberType::E5m2, 1, 1).iter().all(|&byte| byte == 0x3c));
+        assert!(of(NumberType::E4m3, -1000, -1000).iter().all(|&byte| byte == 0xfe), "448 is the greatest");
+        assert_eq!(random(NumberType::E5m2, Distribution::Uniform { low: 0.0, high: 1.0 }).size(), Ok(4096));
     }
 
     #[test]

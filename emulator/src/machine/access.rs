@@ -6,7 +6,8 @@ use super::memory::{Global, Runs, number};
 use super::outbox::{Item, Outbox, Write};
 use super::registers::lanes;
 use super::resolve::{Access, Target};
-use super::state::{At, Beside, Cta, Lacks, Origin, Race, RaceMemory, Slot};
+use super::state::{ActorKind, At, Beside, Cta, Lacks, Origin, Race, RaceMemory, Slot};
+use super::too_wide;
 use crate::diagnostic::{Diagnostic, Meaning, Severity};
 use crate::order::Stamp;
 use crate::program::atomic::{LoadOp, StoreOp};
@@ -54,13 +55,20 @@ fn seen<'m>(
 
 const UNKNOWN_RULE: &str = "Tensor memory, registers and shared memory hold unknown values until they are written (for memory, PTX ISA 8.2.6).";
 
-const NARROW_RULE: &str = "Bits 17 to 22 of the instruction descriptor are N / 8, those above them M / 16, or M / 128 (PTX ISA 9.7.16.4.2): an MMA takes so many rows of \
-                           its operands, and writes so much of its accumulator.";
-
 const WRITE_FIRST: &str = "Write the value before it is used, on every path that leads here.";
 const OVERWRITE_FIRST: &str = "Write the value before it is used; for an accumulator, let the first MMA of a tile overwrite (enable-input-d = false).";
 
 impl<'a> Cluster<'a> {
+    /// Whether an engine brought all that lies there, as a response of launch control, and the warp has waited for it: nobody stores it meanwhile.
+    fn are_brought_to(&self, w: usize, targets: &[(usize, Target)]) -> bool {
+        targets.iter().all(|&(_, target)| {
+            let Target::Shared(cta, at) = target else { return false };
+            let brought = self.ctas[cta].shared_shadow.writer(at.into());
+            let brought = brought.filter(|stamp| matches!(self.kind(*stamp), Some(ActorKind::Mbarrier)));
+            brought.is_some_and(|stamp| self.warps[w].has_heard_of(stamp.actor, stamp.epoch))
+        })
+    }
+
     pub fn load(&mut self, at: At, op: &'a LoadOp) -> Result<(), Stop> {
         let At { w, mask, site, .. } = at;
         if self.load_parameter(w, mask, op) {
@@ -72,7 +80,7 @@ impl<'a> Cluster<'a> {
         let time = self.charge(at, &targets, total, true);
         self.reach_all(w, &targets, site);
         let stamp = Stamp { strength: self.strength(w, op.sync), ..self.stamp(w, mask, site) };
-        if op.sync.is_some() {
+        if op.sync.is_some() && !self.are_brought_to(w, &targets) {
             self.record.depends_on_timing(site, Timing::Memory);
         }
         let far = targets.iter().any(|(_, target)| matches!(target, Target::Global { .. }));
@@ -320,8 +328,10 @@ impl<'a> Cluster<'a> {
             if self.options.judges() {
                 let cta = self.warps[w].cta;
                 self.ctas[cta].drawn_up.stored(site, cta, &targets);
-                self.note_store_of_sums(w, site, &targets);
             }
+        }
+        if self.options.judges() {
+            self.note_store_of_sums(w, site, total, &targets);
         }
         let time = self.warps[w].fragments[f].ready_at;
         let (mut pieces, mut data) = (Vec::new(), Memory::default());
@@ -544,7 +554,7 @@ impl<'a> Cluster<'a> {
         match title {
             Some(title) => {
                 (diagnostic.code, diagnostic.title, diagnostic.rule) =
-                    ("instruction-descriptor", title, NARROW_RULE.into());
+                    ("instruction-descriptor", title, too_wide::RULE.into());
                 diagnostic.labels.insert(0, self.label(mma, text).that_means(Meaning::TooNarrow));
             }
             None => diagnostic.labels.insert(1, self.label(mma, text)),

@@ -2,6 +2,7 @@
 
 use super::boxes::{Laid, START_RULE, Which};
 use super::cluster::Cluster;
+use super::slices::Tile;
 use crate::diagnostic::{Diagnostic, Severity};
 
 impl Cluster<'_> {
@@ -12,10 +13,13 @@ impl Cluster<'_> {
         if let Some(short) = operands.iter().find_map(|laid| self.has_too_many_rows(cta, laid)) {
             return short;
         }
-        // Parts of one box may be meant for both.
+        // Parts of one box may be meant for both, and so may rows of a tensor that several boxes have brought.
         let boxes = operands.map(|laid| self.ctas[cta].loaded.tile(laid.d.start - laid.d.start % laid.d.swizzle));
-        let of_one = matches!(boxes, [Some(one), Some(other)] if one.start == other.start);
-        let whole = operands.map(|laid| self.lies(cta, &laid, laid.d.start).map(|(whole, _)| whole));
+        let of_one = matches!(boxes, [Some(one), Some(other)] if one.start == other.start || one.lies_beside(other));
+        let whole = operands.map(|laid| {
+            let goes_on = self.goes_on_in_boxes(cta, &laid);
+            self.lies(cta, &laid, laid.d.start).map(|(whole, _)| whole || goes_on)
+        });
         let wrong = match whole {
             [Some(true), Some(false)] => vec![b],
             [Some(false), Some(true)] => vec![a],
@@ -59,12 +63,28 @@ impl Cluster<'_> {
         diagnostic
     }
 
+    /// Whether the rows of an operand that the box in which it begins does not have are the next ones of the tensor, in the boxes behind.
+    fn goes_on_in_boxes(&self, cta: usize, laid: &Laid) -> bool {
+        let Laid { d, rows, .. } = *laid;
+        let (mut at, end) = (d.start - d.start % d.swizzle, d.start - d.start % d.swizzle + rows * d.swizzle);
+        let tile = |at: u32| self.ctas[cta].loaded.tile(at).filter(|tile| tile.pitch == d.swizzle && tile.rows > 0);
+        let Some(first) = tile(at) else { return false };
+        while at < end {
+            let Some(next) = tile(at).filter(|next| next.start == first.start || first.lies_beside(next)) else {
+                return false;
+            };
+            at = next.start + next.bytes;
+        }
+        true
+    }
+
     /// An operand begins with its box and has more rows than that, and what follows is no box of the same copy.
     fn has_too_many_rows(&self, cta: usize, laid: &Laid) -> Option<Diagnostic> {
         let Laid { which, d, rows, site, .. } = *laid;
         let loaded = &self.ctas[cta].loaded;
         let tile = loaded.tile(d.start - d.start % d.swizzle)?;
-        let next = loaded.tile(tile.start + tile.bytes).filter(|next| next.site == tile.site);
+        let goes_on = |next: &&Tile| next.site == tile.site || tile.lies_beside(next);
+        let next = loaded.tile(tile.start + tile.bytes).filter(goes_on);
         if tile.rows == 0 || rows <= tile.rows || d.start - tile.start >= d.swizzle || next.is_some() {
             return None;
         }

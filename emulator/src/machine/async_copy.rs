@@ -2,6 +2,7 @@
 
 use super::cluster::{Cluster, Stop};
 use super::copied::CHUNK;
+use super::copy_lanes::To;
 use super::explain_groups::GroupWait;
 use super::mbarrier_ops::Arrival;
 use super::memory::Runs;
@@ -78,13 +79,17 @@ impl Cluster<'_> {
             self.touch_shared(w, slot, bytes, stamp, true);
         }
         let done = self.warps[w].fragments[f].ready_at + self.costs.global_load;
-        self.warps[w].copies.busy_until = self.warps[w].copies.busy_until.max(done);
+        let warp = &mut self.warps[w];
+        warp.copies.busy_until = warp.copies.busy_until.max(done);
+        warp.copies_untold.issued(warp.copies.epoch + 1, mask);
         Ok(())
     }
 
     /// `cp.async.commit_group`: what was issued so far is one more group.
-    pub fn async_commit(&mut self, w: usize) {
-        self.warps[w].copies.epoch += 1;
+    pub fn async_commit(&mut self, w: usize, mask: u32) {
+        let warp = &mut self.warps[w];
+        warp.copies.epoch += 1;
+        warp.copies_untold.committed(mask);
     }
 
     /// `cp.async.mbarrier.arrive`: each lane arrives when its copies so far are complete. Unless the arrivals are `counted` among those
@@ -101,7 +106,6 @@ impl Cluster<'_> {
                 warp.copies_open.remove(0);
             }
         }
-        let copies = warp.copies;
         let order = warp.starts();
         for (slot, who) in self.barrier_addresses(at, address, false)? {
             let barrier = self.barrier(w, slot, site, "arrived at")?;
@@ -117,6 +121,10 @@ impl Cluster<'_> {
             }
             let issue = counted.then(|| self.record.add(w, who, site, What::Issue { tells: 1, commit: None }));
             let order = order.clone();
+            // Each lane tells of its own copies.
+            let warp = &mut self.warps[w];
+            let mut copies = warp.copies;
+            copies.epoch = warp.copies_untold.told(To::Barrier(barrier), who, copies.epoch, false).unwrap_or(0);
             let time = now.max(copies.busy_until) + self.jitter(300);
             self.copies_arrivals.push(CopiesArrival {
                 site,
@@ -141,7 +149,9 @@ impl Cluster<'_> {
         views.order = std::mem::take(&mut arrival.order);
         let &mut CopiesArrival { site, issue, barrier, count, warp, issued, copies, .. } = arrival;
         // It tells of the copies, of nothing else that its thread did.
-        copies.raise(&mut views.hb, copies.epoch);
+        if copies.epoch > 0 {
+            copies.raise(&mut views.hb, copies.epoch);
+        }
         if let Some(issue) = issue {
             self.record.done(issue, barrier, count, 0);
         }
@@ -171,8 +181,10 @@ impl Cluster<'_> {
                 last
             }
         };
-        if warp.copies.is_used() {
-            warp.views.raise(warp.copies.actor, last);
+        // Each lane waits for its own copies: those of the others may still write.
+        let told = warp.copies_untold.told(To::Warp, at.mask, last, pending.is_some());
+        if let Some(told) = told.filter(|_| warp.copies.is_used()) {
+            warp.views.raise(warp.copies.actor, told);
         }
         if pending.is_none() {
             warp.copies.epoch += 1;

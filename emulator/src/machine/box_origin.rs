@@ -3,8 +3,7 @@
 use crate::tensor_map::{Element, TensorMap};
 
 /// Where in its tensor a box begins whose first two dimensions are more than one element wide at most, and how large the tensor is in these.
-/// Dimension 0 is the innermost. A third one may cut that into pieces as wide as a swizzle, for a copy that brings several of them: then it counts
-/// as one.
+/// Dimension 0 is the innermost. A third one may cut that into pieces as wide as a swizzle, of which a copy brings one or several: then it counts as one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Origin {
     pub element: Element,
@@ -14,7 +13,7 @@ pub struct Origin {
     pub address: u64,
     /// How many bytes behind that the plane of the other dimensions begins: one of several matrices, or a part of one.
     pub plane: i64,
-    /// Dimension 0 goes on in dimension 2, of which the box takes several, one behind the other: elements and rows of each.
+    /// Dimension 0 goes on in dimension 2, of which the box takes one or several, one behind the other: elements and rows of each.
     pub folded: Option<[i64; 2]>,
 }
 
@@ -43,15 +42,16 @@ impl Origin {
         })
     }
 
-    /// Elements and rows of a piece, where the box takes several whole ones of a row that the third dimension cuts up.
+    /// Elements and rows of a piece, where the box takes whole ones of a row that the third dimension cuts up.
     fn folded(map: &TensorMap) -> Option<[i64; 2]> {
-        let (&[width, ..], &[_, goes_on, ..], &[inner, rows, pieces, ..]) =
+        let (&[width, _, pieces, ..], &[row, goes_on, ..], &[inner, rows, _, ..]) =
             (map.dims.as_slice(), map.strides.as_slice(), map.box_dims.as_slice())
         else {
             return None;
         };
-        let follows = goes_on * 8 == width * u64::from(map.element.bits());
-        (pieces > 1 && u64::from(inner) == width && follows).then_some([width as i64, rows.into()])
+        let within = pieces > 1 && pieces.checked_mul(goes_on).is_some_and(|bytes| bytes <= row);
+        let follows = within && goes_on * 8 == width * u64::from(map.element.bits());
+        (u64::from(inner) == width && follows).then_some([width as i64, rows.into()])
     }
 
     /// The element of the tensor at this row and element of the box as it lies in shared memory, by dimension.
@@ -65,7 +65,7 @@ impl Origin {
 mod tests {
     use super::*;
 
-    /// Depths as eight pieces of 64, of which a box takes two; or a box of two matrices, of which nothing is known.
+    /// Depths as eight pieces of 64, of which a box takes two, or one; or a box of two matrices, of which nothing is known.
     #[test]
     fn a_third_dimension_may_cut_up_the_first() {
         let map = |strides: Vec<u64>, box_dims: Vec<u32>| TensorMap {
@@ -83,6 +83,9 @@ mod tests {
         assert_eq!(origin.element_at(2, 16), [256 + 16, 256 + 2]);
         assert_eq!(origin.element_at(130, 16), [256 + 64 + 16, 256 + 2]);
         assert_eq!(Origin::of(&map(vec![128, 131_072], vec![64, 128, 2]), &[0, 256, 4]), None);
+        let piece = Origin::of(&map(vec![1024, 128], vec![64, 128, 1]), &[0, 256, 4]).expect("it goes on");
+        assert_eq!((piece.at, piece.sizes, piece.plane), ([256, 256], [512, 1024], 0));
+        assert_eq!(piece.element_at(2, 16), [256 + 16, 256 + 2]);
         let one = Origin::of(&map(vec![128, 131_072], vec![64, 128, 1]), &[0, 256, 4]).expect("one of several");
         assert_eq!((one.at, one.sizes, one.plane), ([0, 256], [64, 1024], 4 * 131_072));
         assert_eq!(one.element_at(130, 16), [16, 256 + 130]);

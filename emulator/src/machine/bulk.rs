@@ -66,7 +66,7 @@ impl Cluster<'_> {
             self.bulk_pass(w, mask, pending, read);
             return Ok(());
         }
-        self.warps[w].fragments[f].state = State::BulkGroups { pending, read };
+        self.warps[w].fragments[f].state = State::BulkGroups { pending, read, mask };
         Ok(())
     }
 
@@ -101,8 +101,7 @@ impl Cluster<'_> {
     pub fn release_bulk(&mut self, w: usize) {
         for f in 0..self.warps[w].fragments.len() {
             let fragment = &self.warps[w].fragments[f];
-            let State::BulkGroups { pending, read } = fragment.state else { continue };
-            let mask = fragment.mask;
+            let State::BulkGroups { pending, read, mask } = fragment.state else { continue };
             if self.bulk_satisfied(w, mask, pending, read) {
                 self.bulk_pass(w, mask, pending, read);
                 let now = self.now;

@@ -97,8 +97,13 @@ impl<'a> Chip<'a> {
         let place = |site: u32| self.s.kernel.sites.get(site as usize).cloned().unwrap_or_default();
         let label = |site: u32, text: String| Label::new(place(site), text);
         if completed && findings.is_empty() {
-            let told = [self.sums.judge(label), self.placed.judge(&self.global, label)];
+            let missing = self.sums.judge(|mma| self.s.kernel.may_be_told_to_leave_out(mma), label);
+            let told = [missing, self.placed.judge(&self.global, label)];
             told.into_iter().flatten().for_each(|finding| findings.add(finding));
+        }
+        if completed && findings.is_empty() {
+            let told = [self.sums.judge_depths(label), self.placed.judge_rows(label)];
+            told.into_iter().flatten().for_each(|note| findings.add(note));
         }
         if completed && findings.is_empty() {
             findings.join(self.if_clean);

@@ -260,6 +260,7 @@ impl<'a> Cluster<'a> {
                 copies: Queue::default(),
                 copies_open: Default::default(),
                 copies_waited: None,
+                copies_untold: Default::default(),
                 stores: Queue::default(),
                 wgmma: Default::default(),
                 open_loads: Vec::new(),

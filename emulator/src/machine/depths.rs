@@ -203,6 +203,7 @@ impl Cluster<'_> {
                 rows: laid.rows.into(),
                 size: lines,
                 mn_major,
+                whole: !mn_major && tile.rows >= row + laid.rows && origin.folded.is_none(),
                 load,
             }),
             guessed: false,

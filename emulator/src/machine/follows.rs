@@ -287,9 +287,10 @@ fn has_its_place(one: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
     one.labels.first().is_some_and(|origin| has_line(other, origin))
 }
 
-/// The one is a note, and its first place is a place of the other, which is none.
+/// The one is a note, and its first place is a place of the other, which is none, or tells of two boxes at once.
 fn is_a_note_of_its_place(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
-    one.severity == Severity::Note && other.severity > Severity::Note && has_its_place(one, other, statements)
+    let more = other.severity > Severity::Note || one.labels.len() == 1 && other.labels.len() > 2;
+    one.severity == Severity::Note && more && has_its_place(one, other, statements)
 }
 
 /// The one begins with an arrival that the other says does not belong to its mbarrier.

@@ -34,6 +34,9 @@ impl Cluster<'_> {
                 rows.iter().enumerate().map(|(n, row)| (n, Target::Shared(row.cta, row.offset))).collect();
             self.note_trail(at, &places, touched.into(), Access::Load);
         }
+        if !load && self.options.judges() && shape == (MatrixShape::Halves { transposed: false }) {
+            self.note_matrices_of_sums(w, site, &rows);
+        }
         let known = self.races.len();
         self.raced = (!load).then(Vec::new);
         let mut again = false;

@@ -76,7 +76,7 @@ impl Cluster<'_> {
             site,
             format!("the matrix descriptor of {which}, {bits:#018x}, has 0b000 in bits 46–48"),
             "Blackwell's descriptors hold the constant 0b001 there, Hopper's do not (PTX ISA 9.7.16.4.1). Triton wrote 0b000 up to release \
-             3.5, whose kernels run on B200s: it is read all the same.",
+             3.5, and Mosaic GPU does in JAX 0.10.2; kernels of both run on B200s: it is read all the same.",
             "Add 1 << 46 to the descriptor.".into(),
         );
         note.severity = Severity::Note;

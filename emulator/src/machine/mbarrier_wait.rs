@@ -53,6 +53,7 @@ impl Cluster<'_> {
         let epoch = self.warps[w].epoch;
         self.barriers[barrier as usize].used(Used { warp: w, epoch, site });
         if block && !self.perturbed(4) {
+            self.let_others_go_on(w, f, mask);
             self.warps[w].fragments[f].state = State::Mbarrier { barrier, parity, p, mask, since: now, order };
         } else {
             // `test_wait`, or a `try_wait` that reached its time limit.

@@ -179,7 +179,11 @@ impl Cluster<'_> {
         for laid in of_a.into_iter().chain([of_b]) {
             let d = laid.d;
             let (footprint, base) = footprint(&d, laid.rows, laid.mn_major);
-            reads.push(self.read_range(site, group[0], &laid, &footprint, base)?);
+            let read = self.read_range(site, group[0], &laid, &footprint, base).map_err(|stop| {
+                let wider = self.wider_than_what_was_copied(group[0], (&i, group.len()), &laid);
+                wider.map_or(stop, |told| Some(Box::new(told)))
+            });
+            reads.push(read?);
             for &c in group {
                 if !self.options.judges() {
                     continue;
@@ -202,7 +206,7 @@ impl Cluster<'_> {
                 accumulator: sum,
                 adds: inputs.accumulate,
                 operands,
-                formats: (i.kind == Kind::F16).then_some([i.a, i.b]),
+                formats: matches!(i.kind, Kind::F16 | Kind::F8f6f4 | Kind::Mxf8f6f4).then_some([i.a, i.b]),
             });
             self.note_sum(group, sum, inputs.accumulate, &operands);
             self.note_stage(w, group[0], site, operands.map(|laid| laid.d.start));

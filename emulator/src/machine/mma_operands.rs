@@ -1,6 +1,6 @@
 //! The descriptors and addresses of an MMA: decoded, and checked against the memories.
 
-use super::boxes::Laid;
+use super::boxes::{Laid, Which};
 use super::cluster::{Cluster, Stop};
 use super::formats::Format;
 use super::instruction_descriptor::has_sparsity_version;
@@ -110,6 +110,16 @@ impl Cluster<'_> {
         if let (false, bits) = inputs.a {
             self.note_descriptor(site, "A", bits);
         }
+        let each = group.len() as u32;
+        let laid = |which, d, rows, mn_major| Laid { which, d, rows, mn_major, site };
+        let of_a = match a {
+            Source::Shared(a) => Some(laid(Which::A, a, i.m / each, i.a_mn_major)),
+            Source::Tensor(_) => None,
+        };
+        let operands = [of_a, Some(laid(Which::B, b, i.n / each, i.b_mn_major))];
+        if self.options.judges() {
+            self.suspect_width(group, &i, operands);
+        }
         let (first, column) = (inputs.d >> 16, inputs.d & 0xffff);
         let columns = i.layout(group.len(), first).columns(i.n);
         // 16 lanes of each quarter may be the first or the last ones of it (PTX ISA 9.7.16.10.5).
@@ -154,6 +164,11 @@ impl Cluster<'_> {
             let freed = missing.and_then(|c| group.iter().find_map(|&g| self.ctas[g].tensor.freed(c)));
             if let Some(freed) = freed.filter(|_| begins) {
                 return Err(Some(Box::new(self.used_after_free("the MMA", group.len() > 1, column, site, freed))));
+            }
+            let mut operands = operands.iter().flatten();
+            let wide = |laid| self.wider_than_what_was_copied(group[0], (&i, group.len()), laid);
+            if let Some(told) = operands.find_map(wide).filter(|_| begins && what == "accumulator") {
+                return Err(Some(Box::new(told)));
             }
             let (verb, pronoun) =
                 if what.ends_with('r') || what.ends_with("d A") { ("is", "it") } else { ("are", "they") };
@@ -208,6 +223,9 @@ impl Cluster<'_> {
         let (low, high) = footprint.bounds();
         let (low, high) = ((base * BLOCK + low) as u32, (base * BLOCK + high) as u32);
         if low < RESERVED_SHARED || high > end {
+            if let Some(told) = self.steps_too_far(cta, laid) {
+                return Err(Some(Box::new(told)));
+            }
             let help = match self.is_unshifted(cta, laid) {
                 true => unshifted::HELP.into(),
                 false => self.may_be_turned(cta, laid).unwrap_or_else(|| {

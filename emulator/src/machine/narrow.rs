@@ -24,9 +24,9 @@ impl Taken {
     }
 }
 
-const SAYS_N: &str = "as bits 17 to 22 of its instruction descriptor say (N / 8)";
+pub const SAYS_N: &str = "as bits 17 to 22 of its instruction descriptor say (N / 8)";
 
-fn says_m(kind: Kind) -> &'static str {
+pub fn says_m(kind: Kind) -> &'static str {
     match kind.is_scaled() {
         true => "as bits 27 and 28 of its instruction descriptor say (M / 128)",
         false => "as bits 24 to 28 of its instruction descriptor say (M / 16)",

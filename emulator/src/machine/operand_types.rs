@@ -6,12 +6,16 @@ use super::depths::Slice;
 use super::formats::Format;
 use super::names::counted;
 use crate::diagnostic::Severity;
+use crate::launch::{Content, NumberType, Random};
 use crate::tensor_map::Element;
 
 impl Cluster<'_> {
-    /// Boxes of one type that an MMA takes for two: or, a note since a map may also be there to move bytes, for another one.
+    /// Boxes of one type that an MMA takes for two, or boxes of FP8 numbers that it takes for others: or, a note since a map may also be there to move bytes, for another one.
     pub fn check_types(&mut self, site: u32, slices: [Slice; 2], formats: [Format; 2]) {
         let [a, b] = slices;
+        if a.element == Some(Element::U8) && b.element == Some(Element::U8) {
+            return self.check_types_of_bytes(site, slices, formats);
+        }
         let known = matches!(a.element, Some(Element::F16 | Element::Bf16));
         if !known || a.element != b.element {
             return;
@@ -41,6 +45,60 @@ impl Cluster<'_> {
         for (name, slice) in [("A", a), ("B", b)] {
             diagnostic.labels.push(self.label(slice.load, format!("{}: {loaded}", slice.brought(name))));
         }
+        self.findings.add_alike(diagnostic);
+    }
+
+    /// Tensor maps have no types of 8 bits but bytes. Which numbers those are, the launch says where it gives random ones.
+    fn check_types_of_bytes(&mut self, site: u32, slices: [Slice; 2], formats: [Format; 2]) {
+        let type_of = |content: &Content| match content {
+            Content::Random(Random { number: NumberType::E4m3, .. }) => Some(Format::E4m3),
+            Content::Random(Random { number: NumberType::E5m2, .. }) => Some(Format::E5m2),
+            _ => None,
+        };
+        let some = self.launch.buffers.iter().any(|buffer| type_of(&buffer.content).is_some());
+        if !some || self.depths.of_other_type.contains(&site) {
+            return;
+        }
+        let given = slices.map(|slice| {
+            let (n, _) = self.global.find(slice.line?.tensor.0, 1)?;
+            let buffer = self.launch.buffers.get(n)?;
+            Some((type_of(&buffer.content)?, &buffer.name))
+        });
+        let wrong = |n: usize| given[n].filter(|(format, _)| *format != formats[n]);
+        let [a, b] = [0, 1].map(wrong);
+        let Some((format, name)) = a.or(b) else { return };
+        let of = |n: usize| format!("{} for {}", ["A", "B"][n], formats[n].name());
+        let exchanged = a.zip(b).is_some_and(|(a, b)| (a.0, b.0) == (formats[1], formats[0]));
+        let title = match (a, b) {
+            (Some(a), Some(b)) => format!(
+                "an MMA takes {} and {}, which are {} in `{}` and {} in `{}`",
+                of(0),
+                of(1),
+                a.0.name(),
+                a.1,
+                b.0.name(),
+                b.1
+            ),
+            _ => format!("an MMA takes {}, which is {} in `{name}`", of(usize::from(a.is_none())), format.name()),
+        };
+        let help = match (given[0], given[1]) {
+            _ if exchanged => "Exchange the two fields.".to_string(),
+            (Some(a), Some(b)) => format!("Give A the type {}, and B {}.", a.0.name(), b.0.name()),
+            (of_a, _) => format!("Give {} the type {}.", if of_a.is_some() { "A" } else { "B" }, format.name()),
+        };
+        let mut diagnostic = self.problem(
+            "type-mismatch",
+            site,
+            title,
+            "Bits 7 to 9 of the instruction descriptor are the type of A, bits 10 to 12 that of B: 0 is E4M3, 1 is E5M2 (PTX ISA 9.7.16.4.2). A tensor map moves \
+             bytes, and nothing converts the elements on their way; the launch says which numbers the buffers hold.",
+            help,
+        );
+        diagnostic.severity = Severity::Finding;
+        for (n, name) in ["A", "B"].into_iter().enumerate().filter(|(n, _)| [a, b][*n].is_some()) {
+            diagnostic.labels.push(self.label(slices[n].load, slices[n].brought(name)));
+        }
+        self.depths.of_other_type.push(site);
         self.findings.add_alike(diagnostic);
     }
 

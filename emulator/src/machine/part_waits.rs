@@ -22,6 +22,15 @@ impl Cluster<'_> {
         self.wait_no_longer(w);
     }
 
+    /// Lanes of a fragment wait at their instruction; those that its guard keeps away go on.
+    pub fn let_others_go_on(&mut self, w: usize, f: usize, mask: u32) {
+        let fragment = &self.warps[w].fragments[f];
+        if fragment.mask != mask {
+            let others = Fragment { mask: fragment.mask & !mask, pc: fragment.pc + 1, ..fragment.clone() };
+            self.leave_behind(w, f, others);
+        }
+    }
+
     /// The other lanes of a fragment: they meet those that wait at the next instruction for whole warps.
     fn leave_behind(&mut self, w: usize, f: usize, mut others: Fragment) {
         let all = self.warps[w].fragments[f].mask;

@@ -103,6 +103,16 @@ impl Tile {
         self.lost.bytes == self.bytes
     }
 
+    /// Whether another box has rows of the same depths of its tensor, which lie as far from its own in shared memory as in the tensor.
+    pub fn lies_beside(&self, other: &Tile) -> bool {
+        let Some((own, origin)) = self.origin.zip(other.origin) else { return false };
+        let whose = |origin: &Origin| (origin.address, origin.plane, origin.at[0]);
+        let apart = i64::from(other.start) - i64::from(self.start);
+        whose(&own) == whose(&origin)
+            && (self.pitch, self.swizzle) == (other.pitch, other.swizzle)
+            && (origin.at[1] - own.at[1]) * i64::from(self.pitch) == apart
+    }
+
     /// Whether it has rows that do not lie one behind the other in global memory.
     pub fn is_beside_others(&self) -> bool {
         self.lattice.and_then(|lattice| lattice.step()).is_some_and(|step| step > self.pitch.into())

@@ -20,6 +20,8 @@ pub struct Line {
     pub size: i64,
     /// They lie side by side in its rows.
     pub mn_major: bool,
+    /// All of them are known to lie side by side in the tensor: those of one box.
+    pub whole: bool,
     /// The copy that brought the box.
     pub load: u32,
 }
@@ -37,12 +39,23 @@ pub struct Sum {
     pub of: [SmallVec<[Line; 2]>; 2],
     /// A's depths are so far behind those of B that they are multiplied with.
     distance: i64,
+    /// How many depths both tensors have, if as many.
+    size: Option<i64>,
     /// The depths of A, in ranges that do not touch.
     depths: SmallVec<[Range; 1]>,
     /// Something else was multiplied, too, of which it is not known where it came from.
     pub with_others: bool,
     /// The last MMA.
     pub mma: u32,
+}
+
+/// Depths of A that are multiplied with other ones of B, although both have as many.
+#[derive(Clone, Copy, Debug)]
+struct Displaced {
+    depths: Range,
+    distance: i64,
+    mma: u32,
+    loads: [u32; 2],
 }
 
 /// Depths that were loaded for a sum and are missing in it, although those before and behind them are not.
@@ -63,6 +76,7 @@ pub struct Sums {
     open: Vec<Sum>,
     done: Vec<Sum>,
     gaps: Vec<Gap>,
+    displaced: Option<Displaced>,
     /// The boxes of A and B that an accumulator has added last, and the copies of those of which several are added to one.
     boxes: FxHashMap<(usize, u32), [(u32, u32); 2]>,
     of_several: BTreeSet<u32>,
@@ -148,6 +162,58 @@ impl Sums {
         all.next().filter(|sum| !sum.with_others && all.next().is_none())
     }
 
+    /// The only one that registers of a warpgroup hold, by the accumulator.
+    pub fn in_registers(&self, cta: usize, accumulator: u32) -> Option<&Sum> {
+        let mut all = self.open.iter().filter(|sum| sum.is_of(cta, accumulator));
+        all.next().filter(|sum| !sum.with_others && all.next().is_none())
+    }
+
+    /// Of what an accumulator holds: whether it multiplies all depths of A with all of B, each with one, and not with the same.
+    fn look_at_depths(&mut self, cta: usize, accumulator: u32) {
+        let all = || self.open.iter().filter(|sum| sum.is_of(cta, accumulator));
+        let Some(apart) = all().find(|sum| sum.distance != 0).filter(|_| self.displaced.is_none()) else { return };
+        let same = |sum: &Sum| !sum.with_others && sum.size == apart.size && sum.of == apart.of;
+        let Some(size) = apart.size.filter(|_| all().all(same)) else { return };
+        let covers = |behind: &dyn Fn(&Sum) -> i64| {
+            let ranges =
+                all().flat_map(|sum| sum.depths.iter().map(|(first, end)| (first - behind(sum), end - behind(sum))));
+            let mut ranges: SmallVec<[Range; 8]> = ranges.collect();
+            ranges.sort_unstable();
+            let end = ranges.iter().try_fold(0, |end, range| (range.0 == end).then_some(range.1));
+            end == Some(size)
+        };
+        if covers(&|_| 0) && covers(&|sum| sum.distance) {
+            let Sum { distance, mma, .. } = *apart;
+            let loads = [0, 1].map(|n| apart.of[n].first().map_or(0, |line| line.load));
+            self.displaced = Some(Displaced { depths: apart.depths[0], distance, mma, loads });
+        }
+    }
+
+    /// What is told of that, at the end of a launch in which nothing else was found.
+    pub fn judge_depths(&self, label: impl Fn(u32, String) -> Label) -> Option<Diagnostic> {
+        let Displaced { depths: (from, to), distance, mma, loads } = self.displaced?;
+        let (first, last) = (from - distance, to - distance - 1);
+        let mut labels = vec![label(mma, "of both, all depths are multiplied, each with one of the other".into())];
+        labels.extend(
+            ["A", "B"]
+                .into_iter()
+                .zip(loads)
+                .map(|(name, load)| label(load, format!("the boxes of {name} are loaded here"))),
+        );
+        Some(Diagnostic {
+            code: "depth-mismatch",
+            severity: Severity::Note,
+            title: format!("depths {from} to {} of A are multiplied with depths {first} to {last} of B", to - 1),
+            labels,
+            rule: "An MMA adds the products of A's and B's elements of the same depth k (PTX ISA, tcgen05.mma, wgmma.mma_async). Where the depths of one tensor lie in \
+                   another order than those of the other one, this is as it should be."
+                .into(),
+            help: "Give the copies that load A and B for one stage the same coordinate along K.".into(),
+            count: 1,
+            confirmed: None,
+        })
+    }
+
     /// Those of which this holds begin anew, or are over.
     fn close(&mut self, which: impl Fn(&Sum) -> bool) {
         for sum in self.open.extract_if(.., |sum| which(sum)) {
@@ -165,6 +231,8 @@ impl Sums {
 
     /// The cluster has ended.
     pub fn close_all(&mut self) {
+        let all: BTreeSet<(usize, u32)> = self.open.iter().map(|sum| (sum.cta, sum.accumulator)).collect();
+        all.into_iter().for_each(|(cta, accumulator)| self.look_at_depths(cta, accumulator));
         self.close(|_| true);
     }
 
@@ -197,13 +265,16 @@ impl Sums {
             }
         });
         self.gaps.extend(other.gaps);
+        self.displaced = self.displaced.or(other.displaced);
     }
 
-    /// What is missing in sums, at the end of a launch in which nothing else was found.
-    pub fn judge(&self, label: impl Fn(u32, String) -> Label) -> Option<Diagnostic> {
+    /// What is missing in sums, at the end of a launch in which nothing else was found. Parameters or memory `may_tell` an MMA which tiles to leave out: a
+    /// mask, or the part of the depths that is another launch's.
+    pub fn judge(&self, may_tell: impl Fn(u32) -> bool, label: impl Fn(u32, String) -> Label) -> Option<Diagnostic> {
         let missing = |gap: &&Gap| !self.overflown && !self.done.iter().any(|sum| sum.has(gap));
-        let mut gaps = self.gaps.iter().filter(missing);
-        let first = gaps.next()?;
+        let gaps = || self.gaps.iter().filter(missing);
+        let mmas: BTreeSet<u32> = gaps().map(|gap| gap.mma).filter(|&mma| !may_tell(mma)).collect();
+        let first = gaps().find(|gap| mmas.contains(&gap.mma)).or(gaps().next())?;
         let of = |(from, to): Range| format!("depths {from} to {}", to - 1);
         let (from, to) = first.depths;
         let of_b = (from - first.distance, to - first.distance);
@@ -215,18 +286,23 @@ impl Sums {
         for (name, load) in ["A", "B"].into_iter().zip(first.loads) {
             labels.push(label(load, format!("the box of {name} that nobody reads is loaded here")));
         }
+        let told = mmas.is_empty();
         Some(Diagnostic {
             code: slices::CODE,
-            severity: Severity::Finding,
+            severity: if told { Severity::Note } else { Severity::Finding },
             title: format!("{what} are loaded and never multiplied, in the middle of a sum"),
             labels,
-            rule: "D is the sum over all depths of A and B (PTX ISA, tcgen05.mma, wgmma.mma_async): what lies in these of both, and is not zero, is missing in \
-                   it. Nothing reads either box before it is overwritten, or the CTA ends."
-                .into(),
+            rule: match told {
+                false => "D is the sum over all depths of A and B (PTX ISA, tcgen05.mma, wgmma.mma_async): what lies in these of both, and is not zero, is missing \
+                          in it. Nothing reads either box before it is overwritten, or the CTA ends.",
+                true => "D is the sum over all depths of A and B (PTX ISA, tcgen05.mma, wgmma.mma_async): what lies in these of both, and is not zero, is missing \
+                         in it. Parameters or memory say which rounds leave the MMA out: where they mean a mask, or what another launch adds, nothing is wrong.",
+            }
+            .into(),
             help: "Let the MMAs take every stage that is waited for: look what keeps them from this one, or whether their descriptors lead to another stage \
                    that time."
                 .into(),
-            count: 1 + gaps.filter(|gap| (gap.mma, gap.loads) == (first.mma, first.loads)).count() as u64,
+            count: gaps().filter(|gap| (gap.mma, gap.loads) == (first.mma, first.loads)).count() as u64,
             confirmed: None,
         })
     }
@@ -234,15 +310,16 @@ impl Sums {
 
 impl Cluster<'_> {
     /// What an operand takes of a CTA's box, and which depths.
-    fn line_of(&self, cta: usize, laid: &Laid) -> Option<(Line, Range)> {
+    fn line_of(&self, cta: usize, laid: &Laid) -> Option<(Line, Range, Option<i64>)> {
         let slice = self.slice_of(cta, laid).ok()?;
-        Some((slice.line?, (slice.first, slice.first + slice.depths)))
+        Some((slice.line?, (slice.first, slice.first + slice.depths), slice.size))
     }
 
     /// An MMA of these CTAs adds the product of its operands to an accumulator, or puts it there.
     pub fn note_sum(&mut self, group: &[usize], accumulator: u32, adds: bool, operands: &[Laid; 2]) {
         let Some(&cta) = group.first() else { return };
         if !adds {
+            self.sums.look_at_depths(cta, accumulator);
             self.sums.close(|sum| sum.is_of(cta, accumulator));
         }
         let lines = |laid: &Laid| group.iter().map(|&c| self.line_of(c, laid)).collect::<Option<SmallVec<[_; 2]>>>();
@@ -255,7 +332,8 @@ impl Cluster<'_> {
         let boxes = boxes.map(|(laid, load)| (self.ctas[cta].loaded.version(laid.d.start), load));
         self.sums.note_boxes((cta, accumulator), adds, boxes);
         let (depths, distance) = (of_a[0].1, of_a[0].1.0 - of_b[0].1.0);
-        let of = [of_a, of_b].map(|lines| lines.into_iter().map(|(line, _)| line).collect::<SmallVec<[Line; 2]>>());
+        let size = of_a[0].2.filter(|_| of_a[0].2 == of_b[0].2);
+        let of = [of_a, of_b].map(|lines| lines.into_iter().map(|(line, ..)| line).collect::<SmallVec<[Line; 2]>>());
         let same = |sum: &&mut Sum| sum.is_of(cta, accumulator) && (&sum.of, sum.distance) == (&of, distance);
         if let Some(sum) = self.sums.open.iter_mut().find(same) {
             sum.mma = a.site;
@@ -263,7 +341,7 @@ impl Cluster<'_> {
         }
         let with_others = self.sums.open.iter().any(|sum| sum.is_of(cta, accumulator) && sum.with_others);
         let depths = SmallVec::from_slice(&[depths]);
-        self.sums.open.push(Sum { cta, accumulator, of, distance, depths, with_others, mma: a.site });
+        self.sums.open.push(Sum { cta, accumulator, of, distance, size, depths, with_others, mma: a.site });
     }
 
     /// The cluster has ended: depths in the middle of sums of which a CTA has loaded a box of A and one of B that nobody has read anything of.
@@ -300,6 +378,7 @@ mod tests {
             accumulator: 0,
             of: Default::default(),
             distance: 0,
+            size: None,
             depths: SmallVec::from_slice(&[(0, 16)]),
             with_others: false,
             mma: 0,

@@ -5,6 +5,7 @@ use super::boxes::{Laid, START_RULE};
 use super::cluster::Cluster;
 use super::findings::Findings;
 use super::follows::has_line;
+use super::instruction_descriptor::InstructionDescriptor;
 use super::slices::{self, Tile};
 use super::statements::{Does, Statements};
 use crate::diagnostic::{Diagnostic, Label, Meaning, Severity};
@@ -22,6 +23,11 @@ const OF_OTHER_BYTES: &[&str] = &[
     "undefined-value-stored",
 ];
 
+/// What is told, too, of an MMA that is wider than its tiles.
+const OF_OTHER_COLUMNS: &[&str] = &["accumulator-overwritten", "mma-not-awaited", "race-tensor", "tensor-freed-in-use"];
+/// What is told where it reaches beyond its memory.
+const BEYOND: &[&str] = &["out-of-bounds", "tensor-address"];
+
 /// What may be a mistake.
 #[derive(Debug)]
 pub struct Suspicion {
@@ -38,6 +44,8 @@ enum By {
     Findings,
     /// The same; or that nobody reads other bytes of the box which the second label loads.
     Slices,
+    /// That it reaches beyond its memory; or, where the bytes of something else lie behind its tile, whatever is wrong with it.
+    Width { others_behind: bool },
     /// That nobody reads anything of what is loaded elsewhere, or that the MMA reads more than lies there.
     NothingRead { beyond: bool },
 }
@@ -48,7 +56,8 @@ const MOST: usize = 64;
 impl Cluster<'_> {
     /// An MMA is about to read its operands.
     pub fn suspect(&mut self, cta: usize, [a, b]: [Laid; 2]) {
-        if self.findings.suspected.iter().any(|known| known.site == a.site) {
+        let is_known = |known: &Suspicion| known.site == a.site && !matches!(known.by, By::Width { .. });
+        if self.findings.suspected.iter().any(is_known) {
             return;
         }
         let suspicion = match a.d.start == b.d.start {
@@ -59,6 +68,24 @@ impl Cluster<'_> {
         let both = behind.iter().all(Option::is_some);
         let behind = behind.into_iter().flatten().map(|(laid, behind)| self.row_behind(&laid, behind, both));
         suspicion.into_iter().chain(behind.collect::<Vec<_>>()).for_each(|new| self.findings.suspect(new));
+    }
+
+    /// An MMA is about to be checked, of which these operands lie in shared memory: they may be wider than their tiles.
+    pub fn suspect_width(&mut self, group: &[usize], i: &InstructionDescriptor, operands: [Option<Laid>; 2]) {
+        for (n, laid) in operands.into_iter().enumerate().filter_map(|(n, laid)| Some((n, laid?))) {
+            // Where the tile of the other one has more rows than that takes, the two may be exchanged.
+            let larger = |other: &Laid| {
+                let tile = self.ctas[group[0]].loaded.tile(other.d.start);
+                tile.is_some_and(|tile| tile.rows > other.rows)
+            };
+            if operands[1 - n].as_ref().is_some_and(larger) {
+                continue;
+            }
+            let Some((diagnostic, others_behind)) = self.wider_than_its_boxes(group[0], (i, group.len()), &laid) else {
+                continue;
+            };
+            self.findings.suspect(Suspicion { site: laid.site, diagnostic, by: By::Width { others_behind } });
+        }
     }
 
     /// Both operands begin at one address.
@@ -203,8 +230,17 @@ impl Suspicion {
         let Some(mma) = self.diagnostic.labels.first() else { return false };
         let wrong_phase = |label: &Label| matches!(label.meaning, Meaning::PassedAgain | Meaning::PassedEarlier);
         let multiplies = |what| statements.are(&mma.place, what);
+        let known = match self.by {
+            By::Width { others_behind } => {
+                let others = [OF_OTHER_BYTES, OF_OTHER_COLUMNS].iter().any(|codes| codes.contains(&d.code));
+                // How depths go together, and bytes that both operands have, is told otherwise.
+                let elsewhere = ["depth-mismatch", "operand-overlap"].contains(&d.code);
+                BEYOND.contains(&d.code) || others_behind && others && !elsewhere
+            }
+            _ => OF_OTHER_BYTES.contains(&d.code),
+        };
         d.severity > Severity::Note
-            && OF_OTHER_BYTES.contains(&d.code)
+            && known
             && has_line(d, mma)
             && (multiplies(Does::Multiplies) || multiplies(Does::Wgmma))
             && !d.labels.iter().any(wrong_phase)
@@ -214,7 +250,7 @@ impl Suspicion {
     fn is_shown_by(&self, d: &Diagnostic, statements: &Statements) -> bool {
         let mut loads = self.diagnostic.labels.iter().skip(1);
         match self.by {
-            By::Findings => self.explains(d, statements),
+            By::Findings | By::Width { .. } => self.explains(d, statements),
             By::Slices if d.code == slices::CODE => loads.any(|label| has_line(d, label)),
             By::Slices => self.explains(d, statements),
             By::NothingRead { .. } if says_nothing_read(d) => true,

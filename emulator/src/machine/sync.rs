@@ -93,7 +93,7 @@ impl Cluster<'_> {
             Op::BulkWait { pending, read } => self.bulk_wait(at, *pending, *read),
             Op::AsyncCopy { to, from, bytes, read } => self.async_copy(at, to, from, *bytes, *read),
             Op::AsyncCommit => {
-                self.async_commit(at.w);
+                self.async_commit(at.w, at.mask);
                 Ok(())
             }
             Op::AsyncArrive { address, counted } => self.async_arrive(at, address, *counted),

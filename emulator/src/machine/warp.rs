@@ -61,6 +61,7 @@ pub enum State {
     BulkGroups {
         pending: u32,
         read: bool,
+        mask: u32,
     },
 }
 
@@ -166,6 +167,7 @@ pub struct Warp {
     /// Epochs of them that an arrival closed, and no `cp.async.commit_group`: they belong to the group behind them.
     pub copies_open: SmallVec<[u32; 4]>,
     pub copies_waited: Option<super::explain_groups::GroupWait>,
+    pub copies_untold: super::copy_lanes::Untold,
     pub stores: Queue,
     /// Its side of its warpgroup's MMAs.
     pub wgmma: super::wgmma::Own,

@@ -202,6 +202,7 @@ fn entry(
             writers: Default::default(),
             joins: Default::default(),
             columns: Default::default(),
+            accumulators: Default::default(),
         },
         site: 0,
         has_vectors: false,

@@ -3,8 +3,8 @@
 //! Read `op` for what instructions become, `lower` for how a function body is walked, `decode` for each family of
 //! instructions, `alu`, `packed`, `rounding`, `convert` and `to_halves` for
 //! arithmetic, `flow` for where divergent lanes meet again, `facts` for what is asked of an instruction at every step,
-//! `dependence` for what depends on values that a run does not compute, `leaving` for what decides whether a loop is left, `one_column` for which
-//! statements store columns of a product.
+//! `dependence` for what depends on values that a run does not compute, `leaving` for what decides whether a loop is left, `left_out` for who
+//! says that a round leaves a statement out, `one_column` for which statements store columns of a product.
 
 pub(crate) mod alu;
 pub(crate) mod atomic;
@@ -21,6 +21,7 @@ pub(crate) mod known;
 pub(crate) mod lanes;
 mod layout;
 pub(crate) mod leaving;
+mod left_out;
 pub(crate) mod limits;
 mod lower;
 pub(crate) mod matrix;
@@ -144,6 +145,8 @@ pub(crate) struct Kernel {
     pub joins: OnceLock<Vec<u32>>,
     /// See [`Kernel::loads_of_columns`].
     pub columns: OnceLock<one_column::OfStores>,
+    /// See [`Kernel::stored_accumulators`].
+    pub accumulators: OnceLock<rustc_hash::FxHashMap<u32, one_column::Accumulators>>,
 }
 
 /// A kernel parameter's place in the parameter block.

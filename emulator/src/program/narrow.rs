@@ -45,7 +45,7 @@ impl Format {
     }
 
     /// To nearest even; what is larger than the greatest number becomes that one.
-    fn nearest(self, x: f64, relu: bool) -> u32 {
+    pub fn nearest(self, x: f64, relu: bool) -> u32 {
         if x.is_nan() {
             return self.nan.unwrap_or(self.greatest);
         }

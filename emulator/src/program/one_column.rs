@@ -1,9 +1,11 @@
-//! Which statements store the same columns of a product in each lane: each lane has a row of it, and the statement the column.
+//! Which statements store the same columns of a product in each lane: each lane has a row of it, and the statement the column. And which store what the
+//! registers of `wgmma.mma_async` hold.
 
 use super::Kernel;
+use super::facts::{Way, ways_lead};
 use super::op::{FALSE, Op, Reg, TRUE, TensorShape};
 use super::writers::Writers;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 /// So many statements are looked at for a store, and so deep.
@@ -21,6 +23,9 @@ enum From {
 
 /// The statements of `tcgen05.ld` that a store is fed by.
 pub type Loads = SmallVec<[u32; 4]>;
+
+/// First registers of accumulators.
+pub type Accumulators = SmallVec<[u16; 2]>;
 
 /// Those of all stores of columns, by the store's statement.
 pub type OfStores = FxHashMap<u32, Loads>;
@@ -48,6 +53,70 @@ impl Kernel {
     /// The same: the loads.
     pub fn loads_of_columns(&self, site: u32) -> Option<&Loads> {
         self.columns.get_or_init(|| self.stores_of_columns()).get(&site)
+    }
+
+    /// The first registers of the accumulators of `wgmma.mma_async` that a statement stores something of, if it stores what is computed from them and from
+    /// constants alone, and no MMA begins between the reading of the registers and the store.
+    pub fn stored_accumulators(&self, site: u32) -> Option<&Accumulators> {
+        self.accumulators.get_or_init(|| self.stores_of_accumulators()).get(&site)
+    }
+
+    fn stores_of_accumulators(&self) -> FxHashMap<u32, Accumulators> {
+        let stores = self.code.iter().enumerate().filter_map(|(at, inst)| {
+            let regs = match &inst.op {
+                Op::Store(op) => op.s.to_vec(),
+                Op::MatrixStore { s, .. } => s.iter().map(|&reg| Reg::B32(reg)).collect(),
+                _ => return None,
+            };
+            Some((inst.site, self.accumulators_in(at, regs)?))
+        });
+        stores.collect()
+    }
+
+    fn accumulators_in(&self, store: usize, regs: Vec<Reg>) -> Option<Accumulators> {
+        let constant = |reg: Reg| match reg {
+            Reg::B32(n) => self.constants32.iter().any(|constant| constant.0 == n),
+            Reg::B64(n) => self.constants64.iter().any(|constant| constant.0 == n),
+            Reg::Pred(n) => n == TRUE || n == FALSE,
+            _ => false,
+        };
+        let mut open: Vec<(usize, Reg)> = regs.into_iter().map(|reg| (store, reg)).collect();
+        let (mut seen, mut found) = (FxHashSet::default(), Accumulators::new());
+        while let Some((at, reg)) = open.pop() {
+            if constant(reg) || !seen.insert((at, reg)) {
+                continue;
+            }
+            if seen.len() > MOST as usize {
+                return None;
+            }
+            let writers = self.writers().all(at, reg);
+            if writers.is_empty() {
+                return None;
+            }
+            for writer in writers {
+                let inst = &self.code[writer];
+                match &inst.op {
+                    Op::Wgmma(op) => {
+                        let stale = |n: usize, inst: &super::Inst| match &inst.op {
+                            _ if n == store => Way::Ends,
+                            Op::Wgmma(_) => Way::Found,
+                            _ => Way::On,
+                        };
+                        if at != store && ways_lead(&self.code, at, stale) {
+                            return None;
+                        }
+                        let first = *op.d.first()?;
+                        if !found.contains(&first) {
+                            found.push(first);
+                        }
+                    }
+                    Op::Special { .. } => return None,
+                    _ if inst.facts.plain => open.extend(inst.uses.iter().map(|&used| (writer, used))),
+                    _ => return None,
+                }
+            }
+        }
+        (!found.is_empty()).then_some(found)
     }
 
     fn stores_of_columns(&self) -> OfStores {

@@ -62,7 +62,7 @@ impl Writers {
     }
 
     /// The statements that may have written this register, for who reads it here.
-    fn all(&self, at: usize, reg: Reg) -> Vec<usize> {
+    pub fn all(&self, at: usize, reg: Reg) -> Vec<usize> {
         let Some(writers) = self.of.get(&reg) else { return vec![] };
         let among = |from: usize, to: usize| {
             let above = &writers[..writers.partition_point(|&writer| writer < to)];

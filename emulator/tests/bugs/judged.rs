@@ -325,3 +325,13 @@ fn a_block_of_another_size_is_told() {
         "launched with CTAs of 64 × 1 × 1 threads, the kernel requires 192 × 1 × 1 (`.reqntid`)"
     );
 }
+
+/// Who has waited for a response of launch control reads what nobody stores meanwhile, by whatever load.
+#[test]
+fn a_response_is_no_flag() {
+    let acquire = ("ld.shared.b128 %q, [response];", "ld.acquire.cta.shared.b128 %q, [response];");
+    let report = super::case::run(super::case::Base::LaunchControl, &[acquire], |_| {}, 400_000);
+    assert!(report.is_clean());
+    let [asks] = &report.timing[..] else { panic!("{:#?}", report.timing) };
+    assert!(asks.place.text.contains("clusterlaunchcontrol.try_cancel"), "{asks:#?}");
+}

@@ -104,7 +104,7 @@ pub fn cases() -> Vec<Case> {
             own,
             Ring,
             &[("0x08100010", "0x08200010")],
-            Finds(&[("tensor-address", "@mma")]),
+            Finds(&[("instruction-descriptor", "@mma")]),
         ),
         case(
             "d10",

@@ -1,8 +1,9 @@
-//! Kernels of several tiles whose roles do not agree where in D a tile lies, or whose operands are exchanged where M = N, which no size tells.
+//! Kernels of several tiles whose roles do not agree where in D a tile lies, or whose operands are exchanged where M = N, which no size tells. Tiles are stored
+//! by copies, or by threads.
 
 use super::case::{Base::Ring, Result, edited, says, told};
-use super::common;
-use emulator::{Diagnostic, Launch, Report};
+use super::common::{self, hopper};
+use emulator::{Diagnostic, Launch, Param, Report};
 
 /// The ring with tiles of 128 x 128, two by two.
 const SQUARE: &[(&str, &str)] = &[
@@ -98,4 +99,120 @@ fn tiles_are_stored_where_their_product_belongs() {
             says(found, &[what, "tile.bulk_group [%rd4, ", "[%r16], [%rd0, ", "[%r17], [%rd1, "]);
         }
     }
+}
+
+/// The square one with threads that store what they load from tensor memory to D.
+fn direct() -> String {
+    let text = edited(&Ring.text(), SQUARE);
+    let (front, rest) = text.split_once("    add.u32 %r44, %r2, 65536;").expect("a copy");
+    let (_, behind) = rest.split_once("STORED:\n").expect("behind it");
+    edited(
+        &format!("{front}STORED:\n{behind}"),
+        &[
+            ("    .param .align 64 .b8 map_d[128],", "    .param .u64 d,"),
+            ("    mov.b64 %rd4, map_d;\n    cvta.param.u64 %rd4, %rd4;", "    ld.param.u64 %rd4, [d];"),
+            (
+                "@fence_after_acc",
+                "{}\n    shr.u32 %r45, %r10, 1;\n    and.b32 %r46, %r10, 1;\n    // stores\n    shl.b32 %r45, %r45, 7;\n    \
+                 shl.b32 %r46, %r46, 7;\n    add.u32 %r45, %r45, %r0;\n    shl.b32 %r45, %r45, 8;\n    \
+                 add.u32 %r45, %r45, %r46;\n    mul.wide.u32 %rd5, %r45, 2;\n    add.s64 %rd5, %rd5, %rd4;",
+            ),
+            ("@st_tile", "    st.global.v4.b32 [%rd5], {%r39, %r40, %r41, %r42};\n    add.s64 %rd5, %rd5, 16;"),
+        ],
+    )
+}
+
+/// Each lane stores its row of the accumulator to global memory.
+#[test]
+fn threads_store_tiles_where_their_product_belongs() {
+    let run = |edits: &[(&str, &str)], given: bool| {
+        let mut launched = Ring.launch();
+        launch(&mut launched);
+        launched.params[2] = Param::Pointer { buffer: 2, offset: 0 };
+        if !given {
+            // The pitch of the lanes tells how long a row is.
+            (launched.buffers[2].row_bytes, launched.buffers[2].element_bytes) = (None, None);
+        }
+        let report = common::run(&common::load(&edited(&direct(), edits)), &launched, None, 1_000_000);
+        launched.buffers[2].row_bytes = Some(512);
+        let result = Ring.result(&launched, &report);
+        (report, result)
+    };
+    for given in [true, false] {
+        for edits in [&[][..], &[SNAKE_LOADS, SNAKE_STORES]] {
+            let (report, result) = run(edits, given);
+            assert!(all(&report).is_empty() && result == Result::Right, "{edits:?}: {}", told(&all(&report)));
+        }
+        let (report, _) = run(&[PERMUTED], given);
+        assert!(all(&report).is_empty(), "{}", told(&all(&report)));
+        for (edit, what) in [
+            (DESCRIPTORS, "its row and its column are exchanged"),
+            (COORDINATES, "its row and its column are exchanged"),
+            (SNAKE_LOADS, "is stored from row 128, column"),
+            (SNAKE_STORES, "is stored from row 128, column"),
+        ] {
+            let (report, result) = run(&[edit], given);
+            assert!(result == Result::Wrong);
+            let [found] = &report.findings[..] else { panic!("{edit:?}: {}", told(&all(&report))) };
+            assert_eq!(found.code, "box-mismatch");
+            says(found, &[what, "st.global.v4.b32 [%rd5]", "[%r16], [%rd0, ", "[%r17], [%rd1, "]);
+        }
+    }
+}
+
+/// Sums in registers: of `wgmma`, through `stmatrix` and a copy.
+#[test]
+fn products_of_warpgroups_are_stored_where_they_belong() {
+    let run = |edits: &[(&str, &str)]| {
+        let text = edited(hopper::TEXT, edits);
+        let report = common::run(&common::load(&text), &hopper::launch(512, 512, 192), None, 10_000_000);
+        let right = common::pair::d(&report) == hopper::product(512, 512, 192);
+        (report, right)
+    };
+    let (report, right) = run(&[]);
+    assert!(all(&report).is_empty() && right, "{}", told(&all(&report)));
+    // Tiles of D in another order of rows, and of columns.
+    let permuted = "    add.u32 %r38, %r38, %r8;\n    xor.b32 %r38, %r38, 256;\n    xor.b32 %r9, %r9, 128;\n";
+    let (report, _) = run(&[("    add.u32 %r38, %r38, %r8;\n", permuted)]);
+    assert!(all(&report).is_empty(), "{}", told(&all(&report)));
+    for edits in [
+        [("[%rd2, {%r9, %r38}]", "[%rd2, {%r38, %r9}]"), ("[%rd2, {%r39, %r38}]", "[%rd2, {%r38, %r39}]")],
+        [
+            (
+                "    add.u32 %r38, %r38, %r8;\n",
+                "    add.u32 %r38, %r38, %r8;\n    shr.u32 %r50, %r9, 1;\n    and.b32 %r50, %r50, 128;\n    xor.b32 %r38, %r38, %r50;\n",
+            ),
+            ("griddepcontrol.launch_dependents;", "griddepcontrol.launch_dependents;"),
+        ],
+    ] {
+        let (report, right) = run(&edits);
+        let [found] = &report.findings[..] else { panic!("{edits:?}: {}", told(&all(&report))) };
+        assert!(found.code == "box-mismatch" && !right);
+        says(found, &["cp.async.bulk.tensor.2d.global", "wgmma.mma_async", "[%r18], [%rd0, ", "[%r19], [%rd1, "]);
+    }
+}
+
+/// Warps whose rows of D are not those of their lanes.
+#[test]
+fn warps_store_the_rows_of_their_lanes() {
+    const OTHER_ROWS: (&str, &str) = ("@row", "    xor.b32 %r25, %r0, 32;\n    shl.b32 %r25, %r25, 7;");
+    let noted = |report: &Report, store: &str| {
+        assert!(report.findings.is_empty(), "{}", told(&report.findings));
+        let [note] = &report.notes[..] else { panic!("{}", told(&report.notes)) };
+        assert_eq!(note.code, "box-mismatch");
+        says(note, &["of a product are stored from row", "by those of another warp", store, "[%r16], [%rd0, "]);
+    };
+    let (report, result) = of(&[OTHER_ROWS], launch);
+    assert!(result == Result::Wrong);
+    noted(&report, "tile.bulk_group [%rd4, ");
+    let report = super::case::run(Ring, &[OTHER_ROWS], |_| {}, 400_000);
+    noted(&report, "tile.bulk_group [%rd4, ");
+    let text = edited(
+        &direct(),
+        &[("    add.u32 %r45, %r45, %r0;", "    xor.b32 %r50, %r0, 64;\n    add.u32 %r45, %r45, %r50;")],
+    );
+    let mut launched = Ring.launch();
+    launch(&mut launched);
+    launched.params[2] = Param::Pointer { buffer: 2, offset: 0 };
+    noted(&common::run(&common::load(&text), &launched, None, 1_000_000), "st.global.v4.b32 [%rd5]");
 }

@@ -1,6 +1,6 @@
 //! A run for results alone is the same run.
 
-use emulator::{Launch, Mode, Options, Program, Report};
+use emulator::{Diagnostic, Launch, Mode, Options, Program, Report, Severity};
 
 /// Without the judge, a launch computes the same in the same time, and nothing is found that the judge has not found.
 #[track_caller]
@@ -9,7 +9,13 @@ pub fn compare(name: &str, program: &Program, launch: &Launch, options: &Options
     // What follows from a race is told as the race, by the judge.
     let follows = |code| ["undefined-value-stored", "mma-outlives-cta", "phase-overtaken"].contains(&code);
     let known = |code| follows(code) || judged.findings.iter().any(|known| known.code == code);
-    let more = report.findings.iter().find(|finding| judged.is_clean() || !known(finding.code));
+    // What stops the run at a statement is told by its cause, by the judge.
+    let stops = |finding: &Diagnostic| {
+        let place = |d: &Diagnostic| d.labels.first().map(|label| label.place.clone());
+        let same = |known: &Diagnostic| known.severity == Severity::Error && place(known) == place(finding);
+        finding.severity == Severity::Error && judged.findings.iter().any(same)
+    };
+    let more = report.findings.iter().find(|finding| judged.is_clean() || !known(finding.code) && !stops(finding));
     assert!(more.is_none(), "{name}, results only: {more:#?}");
     let hang = |report: &Report| report.findings.iter().find(|finding| finding.code == "hang").map(|d| d.title.clone());
     assert_eq!(hang(&report), hang(judged), "{name}, results only");

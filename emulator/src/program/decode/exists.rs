@@ -4,7 +4,7 @@ use super::spelling::of_a_form;
 use super::{hints, tensor_forms};
 use crate::program::convert::Conversion;
 use crate::program::layout::type_bytes;
-use crate::program::{alu, convert, narrow};
+use crate::program::{alu, convert, narrow, stochastic};
 
 /// Whether an opcode of a form is one that is decoded, with the operands that it takes.
 pub(super) fn exists(parts: &[&str]) -> bool {
@@ -18,6 +18,7 @@ pub(super) fn exists(parts: &[&str]) -> bool {
             Conversion::of(flags, pair.unwrap_or(to), from).is_some()
                 || convert::convert(flags, to, from).is_some()
                 || narrow::convert(flags, to, from).is_some()
+                || *from == "f32" && stochastic::convert(flags, to).is_some()
         }
         ["fma", flags @ .., ty] if !flags.contains(&"f32") => alu::alu("fma", flags, ty).is_some(),
         ["tcgen05", "ld" | "st", ..] => tensor_forms::check(&parts[1..]).is_ok(),

@@ -233,6 +233,8 @@ mod tests {
             ("add.f32.rn", "`add.rn.f32`"),
             ("tcgen05.mma.sp.cta_group::1.kind::tf32", "`tcgen05.mma.cta_group::1.kind::tf32`"),
             ("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx.bytes", "complete_tx::bytes`"),
+            ("cvt.rs.ftz.bf16x2.f32", "`cvt.rs.bf16x2.f32`"),
+            ("cvt.rs.e4m3x4.f32", "`cvt.rs.satfinite.e4m3x4.f32`"),
             ("xnor.b32", "Did you mean `xor.b32`?"),
             ("suld.b.1d.b32.trap", "No form of this opcode"),
             ("tcgen05.shift.cta_group::1.down", "No form of `tcgen05.shift` is modelled"),
