@@ -290,7 +290,7 @@ fn plain() -> Vec<Row> {
             .with("32, 0, 8", "32, 1, 8", "undefined-value-stored")
             .with("32, 0, 8", "32, 0, 9", "undefined-value-stored"),
         ignoring(
-            "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.ignore_oob.L2::cache_hint [smem], [%d4], 32, 0, %r20, [bar], %d5;",
+            "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.L2::cache_hint.ignore_oob [smem], [%d4], 32, 0, %r20, [bar], %d5;",
         )
         .with("mov.u32 %r20, 8;", "mov.u32 %r20, 16;", "bulk-size"),
         load("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [smem], [%d4], 32, [bar];"),
