@@ -97,6 +97,12 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "A kernel that reads a tile and reloads it by TMA after a barrier, without a fence, for many hours on the device.",
     ),
     assume(
+        "ignored-bytes-undefined",
+        "Bytes at the ends of a source that a bulk copy with .ignore_oob ignores count towards the mbarrier, and hold no value in shared memory.",
+        "The copy says of how many bytes it is, and CUB announces all of them; what comes in place of the ignored ones is not said. CUB's scan reads none of them.",
+        "Copies that ignore 0 to 15 bytes at either end, within an allocation and at its end, to shared memory of a known pattern, on the device.",
+    ),
+    assume(
         "k-major-with-larger-atoms",
         "A K-major operand with swizzle code 1 (128 bytes, in atoms of 32) has rows of 128 bytes of which pairs of 16-byte chunks change places by bits 7 and 8 of the address.",
         "One table of the ISA allows this swizzle for K-major operands of any size, another has no such atom; libraries use it for MN-major TF32 only.",

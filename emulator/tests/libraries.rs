@@ -133,6 +133,7 @@ const RIGHT: &[(&str, &str)] = &[
     // Of each block of factors, told together.
     ("cute_dsl_pair_m128", "operand-not-ready"),
     ("cute_dsl_pair_m128", "phase-overtaken"),
+    ("cub_scan", "mbarrier-init-unordered"),
     ("deep_gemm_bf16", "race-shared"),
     ("deep_gemm_bf16_grouped", "race-shared"),
     ("deep_gemm_fp8", "race-shared"),
@@ -321,7 +322,9 @@ fn runs_with(name: &str, change: impl FnOnce(&mut Launch)) {
     for seed in std::iter::once(None).chain((0..seeds()).map(Some)) {
         let options = Options { seed, max_instructions: 100_000_000, ..Default::default() };
         let report = emulator::run(&program, &launch, &options);
-        let found: Vec<&str> = report.findings.iter().map(|finding| finding.code).collect();
+        let mut found: Vec<&str> = report.findings.iter().map(|finding| finding.code).collect();
+        // Of two mbarriers on some schedules.
+        found.dedup();
         assert_eq!(found, right, "{name}, seed {seed:?}: {:#?}", report.findings);
         assert!(report.incomplete.is_empty(), "{name}, seed {seed:?}: {:#?}", report.incomplete);
         let other = report.notes.iter().find(|note| !KNOWN.contains(&note.code));
@@ -438,5 +441,7 @@ kernels!(
     quack_pair,
     quack_gathered,
     tirx_pair,
-    mosaic_gpu
+    mosaic_gpu,
+    transformer_engine_hadamard,
+    cub_scan
 );

@@ -5,7 +5,7 @@ use super::bounding_box::Rows;
 use super::cluster::{Cluster, Stop};
 use super::registers::lanes;
 use super::state::{At, Pending};
-use super::tma::Copy;
+use super::tma::{Copy, Fill};
 use crate::order::{Stamp, Strength, Sum};
 use crate::program::atomic::AsyncStoreOp;
 use crate::program::op::TmaKind;
@@ -75,7 +75,7 @@ impl Cluster<'_> {
                 extent: total,
                 data: Some(data),
                 update: op.update.map(|update| (update, total)),
-                fill_nan: false,
+                fill: Fill::Zero,
                 blank: false,
                 order: self.warps[w].starts(),
                 writes: stamp,

@@ -5,7 +5,7 @@ use super::cluster::{Cluster, Stop};
 use super::memory::{Global, Runs};
 use crate::report::Memory;
 use crate::tensor_map::TensorMap;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 /// Rows of a box that lie one behind the other in shared memory and at equal distances in global memory.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +41,24 @@ impl Rows {
     pub fn plain(bytes: u32, place: Option<(usize, u64)>) -> Rows {
         let inside = place.map(|(buffer, at)| (0, Runs::one(buffer, at, bytes)));
         Rows { linear: 0, bytes, pitch: bytes, count: 1, inside }
+    }
+
+    /// Of each 16 bytes those whose bit is set. `place`: the first of them all.
+    pub fn masked(bytes: u32, mask: u16, (buffer, at): (usize, u64)) -> SmallVec<[Rows; 1]> {
+        if mask == u16::MAX {
+            return smallvec![Rows::plain(bytes, Some((buffer, at)))];
+        }
+        let (mut left, mut rows) = (u32::from(mask), SmallVec::new());
+        while left != 0 {
+            let linear = left.trailing_zeros();
+            let width = (left >> linear).trailing_ones();
+            left &= !(((1 << width) - 1) << linear);
+            let first = at + u64::from(linear - mask.trailing_zeros());
+            let (count, pitch) = (bytes / 16, 16);
+            let runs = Runs { buffer, first, bytes: width, count, pitch: pitch.into() };
+            rows.push(Rows { linear, bytes: width, pitch, count, inside: Some((0, runs)) });
+        }
+        rows
     }
 
     /// Whether some of it lies outside of the tensor.

@@ -8,7 +8,7 @@ use super::memory::Runs;
 use super::origins::Source;
 use super::outbox::{Item, Write};
 use super::state::Slot;
-use super::tma::Copy;
+use super::tma::{Copy, Fill};
 use crate::program::atomic::Update;
 use crate::program::narrow::nearest_tf32;
 use crate::program::op::TmaKind;
@@ -46,13 +46,14 @@ impl Cluster<'_> {
         if let Some(from) = copy.from {
             data.copy_from(0, &self.ctas[from.cta].shared, from.offset as usize, copy.bytes as usize);
         } else if copy.kind == TmaKind::Load {
-            let fill = if copy.fill_nan { FILL_NAN } else { 0 };
+            let fill = if copy.fill == Fill::Nan { FILL_NAN } else { 0 };
+            let defined = copy.fill != Fill::Undefined;
             for rows in &copy.rows {
                 if rows.hangs_over() {
                     let size = copy.element.bytes();
                     for start in rows.starts() {
                         for at in (start..start + rows.bytes).step_by(size as usize) {
-                            data.store(at as usize, size as usize, fill, true);
+                            data.store(at as usize, size as usize, fill, defined);
                         }
                     }
                 }
@@ -82,7 +83,7 @@ impl Cluster<'_> {
     fn moves_nothing(&self, copy: &Copy) -> bool {
         let lines = |at: u32| copy.swizzle == Swizzle::None || (at as usize).is_multiple_of(LINE);
         let whole = copy.rows.iter().all(Rows::dense) && lines(copy.extent);
-        if !whole || !copy.shared.iter().all(|slot| lines(slot.offset)) {
+        if !whole || copy.fill == Fill::Undefined || !copy.shared.iter().all(|slot| lines(slot.offset)) {
             return false;
         }
         let mut buffers = copy.rows.iter().filter_map(|rows| rows.inside).map(|(_, runs)| runs.buffer);

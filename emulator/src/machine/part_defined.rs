@@ -4,7 +4,7 @@
 use super::registers::{Registers, lanes};
 use crate::program::alu::{bfi, lop3};
 use crate::program::bits::Bits;
-use crate::program::op::{Alu, Inst, L32, L64, Op, Reg};
+use crate::program::op::{Alu, Inst, L32, L64, Logic, Op, Reg};
 
 /// The lower half of each lane.
 fn narrow(bits: &L64) -> L32 {
@@ -97,7 +97,21 @@ impl Registers {
             let p_set = self.pred[usize::from(p)] ^ if negated { u32::MAX } else { 0 };
             lacks(Reg::Pred(p)) | p_set & lacks(a) | !p_set & lacks(b)
         };
+        // Lanes in which a predicate alone says what comes of it: true of `or`, false of `and`.
+        let settles = |logic: Logic, p: u16, negated: bool| {
+            let set = self.pred[usize::from(p)] ^ if negated { u32::MAX } else { 0 };
+            let settling = match logic {
+                Logic::Or => set,
+                Logic::And => !set,
+                Logic::Xor => 0,
+            };
+            settling & !lacks(Reg::Pred(p))
+        };
         match inst.op {
+            Op::Pred { logic, a, a_negated, b, .. } => {
+                lacking & !(settles(logic, a, a_negated) | settles(logic, b, false))
+            }
+            Op::Setp { logic: Some((logic, c, negated)), .. } => lacking & !settles(logic, c, negated),
             Op::Select32 { a, b, p, negated, .. } => select(p, negated, Reg::B32(a), Reg::B32(b)),
             Op::Select64 { a, b, p, negated, .. } => select(p, negated, Reg::B64(a), Reg::B64(b)),
             Op::Repack { .. } => lacking,

@@ -22,6 +22,15 @@ use crate::report::{self, Actor, CopyKind, EventKind, Memory};
 use crate::tensor_map::{Element, Swizzle};
 use smallvec::{SmallVec, smallvec};
 
+/// What a load writes where its source is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fill {
+    Zero,
+    Nan,
+    /// Nobody says what (`.ignore_oob`).
+    Undefined,
+}
+
 /// A bulk copy on its way.
 #[derive(Debug)]
 pub struct Copy {
@@ -49,7 +58,7 @@ pub struct Copy {
     pub data: Option<Memory>,
     /// What a reduction makes of the destination and the data, value by value, and the bytes of one.
     pub update: Option<(Update, u32)>,
-    pub fill_nan: bool,
+    pub fill: Fill,
     /// It moves no data: its destination becomes blank.
     pub blank: bool,
     /// What came before it was issued.
@@ -74,7 +83,7 @@ impl Cluster<'_> {
             let operand =
                 |address: &Address| (registers.lane(address.base, lane) as u64).wrapping_add(address.offset as u64);
             let coordinates =
-                op.coordinates.iter().chain(op.bytes.iter()).map(|&c| registers.b32[usize::from(c)][lane]);
+                op.coordinates.iter().chain(&op.bytes).chain(&op.mask).map(|&c| registers.b32[usize::from(c)][lane]);
             let this = (operand(&op.map), operand(&op.shared), coordinates.collect::<SmallVec<[u32; 6]>>());
             // The same store as that of the lane before: the assembler makes one instruction of both, for the warp (ptxas 13, UTMASTG).
             let again = op.kind == TmaKind::Store && first.as_ref() == Some(&this);
@@ -104,20 +113,8 @@ impl Cluster<'_> {
 
     fn tma_one(&mut self, at: At, lane: usize, op: &TmaOp, again: bool) -> Result<(), Stop> {
         let At { w, f, site, .. } = at;
-        let GlobalSide {
-            rows,
-            bytes,
-            from,
-            align,
-            swizzle,
-            element,
-            fill_nan,
-            coordinates,
-            extents,
-            origin,
-            lattice,
-            map,
-        } = if op.bytes.is_some() { self.plain_bytes(at, lane, op)? } else { self.tensor_box(at, lane, op)? };
+        let GlobalSide { rows, bytes, from, align, swizzle, element, fill, coordinates, extents, origin, lattice, map } =
+            if op.bytes.is_some() { self.plain_bytes(at, lane, op)? } else { self.tensor_box(at, lane, op)? };
         if op.kind == TmaKind::Prefetch {
             if let Some((buffer, offset)) = map.filter(|_| self.options.judges()) {
                 // Nobody can wait for a prefetch, or has to: at least it comes behind what wrote its map.
@@ -132,6 +129,8 @@ impl Cluster<'_> {
 
         // The shared side.
         let extent = rows.last().map_or(bytes, |last| last.linear + (last.count - 1) * last.pitch + last.bytes);
+        // Bytes that a mask leaves out are a part of the source all the same.
+        let extent = if op.mask.is_some() { bytes } else { extent };
         let extent = if element.padded().is_some() { extent.next_multiple_of(16) } else { extent };
         let slot = self.shared_slot(at, lane, &op.shared, op.remote, extent, align)?;
         let targets = op.targets.map(|reg| self.warps[w].registers.b32[usize::from(reg)][lane]);
@@ -180,10 +179,11 @@ impl Cluster<'_> {
                 self.check_shared(w, slot, bytes, stamp, load, whole);
                 continue;
             }
-            for start in rows.iter().flat_map(|rows| rows.starts()) {
-                for chunk in (start..start + rows[0].bytes).step_by(16) {
+            for rows in &rows {
+                let each = if op.mask.is_some() { rows.bytes } else { 16 };
+                for chunk in rows.starts().flat_map(|start| (start..start + rows.bytes).step_by(16)) {
                     let slot = Slot { offset: swizzle.apply(slot.offset + chunk), ..slot };
-                    self.check_shared(w, slot, 16, stamp, load, whole);
+                    self.check_shared(w, slot, each, stamp, load, whole);
                 }
             }
         }
@@ -235,7 +235,7 @@ impl Cluster<'_> {
             extent,
             data: None,
             update: op.combines.map(|how| (function(how, element), element.bytes())),
-            fill_nan,
+            fill,
             blank: false,
             order: self.warps[w].starts(),
             writes,

@@ -6,12 +6,14 @@ use super::box_origin::Origin;
 use super::cluster::{Cluster, Stop};
 use super::elsewhere::{Elsewhere, SPACE_RULE};
 use super::four_rows;
+use super::memory::Runs;
 use super::names::counted;
 use super::offsets::Lattice;
 use super::outbox::Item;
 use super::state::{At, Slot};
 use super::step::PARAM_WINDOW;
 use super::tensor_maps::{MAP_BYTES, MapPlace, USED_BYTES};
+use super::tma::Fill;
 use crate::diagnostic::Severity;
 use crate::program::RESERVED_SHARED;
 use crate::program::limits;
@@ -35,7 +37,7 @@ pub struct GlobalSide {
     pub align: u32,
     pub swizzle: Swizzle,
     pub element: Element,
-    pub fill_nan: bool,
+    pub fill: Fill,
     /// Where a box begins, and how large it is; both empty for plain bytes.
     pub coordinates: SmallVec<[i32; 5]>,
     pub extents: SmallVec<[u32; 5]>,
@@ -56,14 +58,14 @@ impl Cluster<'_> {
         let registers = &self.warps[at.w].registers;
         let bytes = op.bytes.map_or(0, |reg| registers.b32[usize::from(reg)][lane]);
         let address = (registers.lane(op.map.base, lane) as u64).wrapping_add(op.map.offset as u64);
-        let side = |place, from| GlobalSide {
-            rows: smallvec![Rows::plain(bytes, place)],
+        let side = |rows, from| GlobalSide {
+            rows,
             bytes,
             from,
             align: 16,
             swizzle: Swizzle::None,
             element: op.element.unwrap_or(Element::U8),
-            fill_nan: false,
+            fill: if op.ignored.is_some() { Fill::Undefined } else { Fill::Zero },
             coordinates: SmallVec::new(),
             extents: SmallVec::new(),
             origin: None,
@@ -75,15 +77,38 @@ impl Cluster<'_> {
         }
         if op.kind == TmaKind::Forward {
             let from = self.shared_slot(at, lane, &op.map, false, bytes, 16)?;
-            return Ok(side(None, Some(from)));
+            return Ok(side(smallvec![Rows::plain(bytes, None)], Some(from)));
         }
         if !address.is_multiple_of(16) {
             let what = format!("a bulk copy at {address:#x}");
             return Err(self.refused(at, "misaligned-address", what, rule, "Align the address to 16 bytes."));
         }
-        let Some(place) = self.global.find(address, bytes.into()) else {
+        // The first byte that is copied, and how many there are from there to the last.
+        let (first, bytes_there) = match (op.mask, op.ignored) {
+            (Some(reg), _) => {
+                let mask = registers.b32[usize::from(reg)][lane] as u16;
+                let first = mask.trailing_zeros();
+                (first, bytes.saturating_sub(first + mask.leading_zeros()))
+            }
+            (_, Some(ends)) => {
+                let [left, right] = ends.map(|reg| registers.b32[usize::from(reg)][lane]);
+                if left.max(right) > 15 {
+                    let what = format!("a bulk copy that ignores {left} bytes in front and {right} behind");
+                    let rule = "At each end of the source 0 to 15 bytes can be ignored (PTX ISA 9.2, cp.async.bulk).";
+                    return Err(self.refused(at, "bulk-size", what, rule, "Copy fewer bytes instead."));
+                }
+                (left, bytes.saturating_sub(left + right))
+            }
+            _ => (0, bytes),
+        };
+        if bytes_there == 0 {
+            let none =
+                if op.mask.is_some() { Rows { pitch: 16, ..Rows::plain(0, None) } } else { Rows::plain(bytes, None) };
+            return Ok(side(smallvec![none], None));
+        }
+        let Some(place) = self.global.find(address.wrapping_add(first.into()), bytes_there.into()) else {
             let what = format!(
-                "{} would copy {bytes} bytes at {address:#x}, outside of global memory: {}",
+                "{} would copy {bytes_there} bytes at {address:#x}, outside of global memory: {}",
                 self.thread_name(at.w, lane),
                 self.global.nearest(address)
             );
@@ -93,7 +118,14 @@ impl Cluster<'_> {
         if op.kind == TmaKind::Load && self.options.judges() {
             self.inputs.read_otherwise(place.0);
         }
-        Ok(side(Some(place), None))
+        let rows = match op.mask {
+            Some(reg) => Rows::masked(bytes, self.warps[at.w].registers.b32[usize::from(reg)][lane] as u16, place),
+            None => {
+                let inside = Some((first, Runs::one(place.0, place.1, bytes_there)));
+                smallvec![Rows { inside, ..Rows::plain(bytes, None) }]
+            }
+        };
+        Ok(side(rows, None))
     }
 
     /// What a tensor copy means: a box of its map.
@@ -146,7 +178,7 @@ impl Cluster<'_> {
             align: 128,
             swizzle: map.swizzle,
             element: map.element,
-            fill_nan: map.fill_nan,
+            fill: if map.fill_nan { Fill::Nan } else { Fill::Zero },
             extents,
             origin,
             map: place,

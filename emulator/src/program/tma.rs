@@ -19,6 +19,10 @@ pub struct TmaOp {
     pub four_rows: bool,
     /// Bytes of a plain bulk copy.
     pub bytes: Option<u16>,
+    /// `.cp_mask`: which bytes of each 16 a plain store writes.
+    pub mask: Option<u16>,
+    /// `.ignore_oob`: how many bytes at the beginning and at the end of a plain load may lie outside of what is there.
+    pub ignored: Option<[u16; 2]>,
     /// What a reduction in shared memory does: the kind is [`TmaKind::Forward`].
     pub combines: Option<Reduction>,
     /// Type of the elements of a plain reduction.

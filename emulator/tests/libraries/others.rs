@@ -20,6 +20,8 @@ pub const OTHERS: &[(&str, Check)] = &[
     ("deep_gemm_bf16_grouped", grouped),
     ("quack_gathered", gathered),
     ("deep_gemm_hc_prenorm", with_squares),
+    ("transformer_engine_hadamard", transformed),
+    ("cub_scan", scanned),
 ];
 
 /// A buffer's numbers.
@@ -76,6 +78,40 @@ fn mixed(report: &Report) -> usize {
     let signed = |byte: &u8| [f64::from((byte << 4) as i8 >> 4), f64::from(*byte as i8 >> 4)];
     let b: Vec<f64> = report.buffers[1].bytes.iter().flat_map(signed).collect();
     let right = a.chunks_exact(K).flat_map(|a| b.chunks_exact(K).map(move |b| f64::from(Bf16.round(dot(a, b) as f32))));
+    d.iter().zip(right).filter(|(d, right)| **d != *right).count()
+}
+
+/// `D = A H` of each 16 tokens of a column, rounded to BF16, then to E2M1 by the factor of those 16, in E4M3, and by one of all: its largest sum can be 168.
+fn transformed(report: &Report) -> usize {
+    const COLUMNS: usize = 128;
+    let (a, h) = (numbers(report, 0, Bf16), numbers(report, 1, Bf16));
+    let [d, factors] = [2, 3].map(|buffer| &report.buffers[buffer].bytes);
+    let encode = 448.0 * 6.0 / numbers(report, 4, F32)[0] as f32;
+    let tokens = a.len() / COLUMNS;
+    let mut wrong = 0;
+    for (block, &factor) in factors.iter().enumerate() {
+        let (column, first) = (block / (tokens / 16), block % (tokens / 16) * 16);
+        let a: Vec<f64> = (first..first + 16).map(|token| a[token * COLUMNS + column]).collect();
+        let sums: Vec<f32> = (0..16).map(|n| Bf16.round(dot(&a, h[n..].iter().step_by(16)) as f32)).collect();
+        let most = sums.iter().fold(0.0f32, |most, sum| most.max(sum.abs()));
+        let right = Format::E4m3.nearest((most * (encode * (1.0 / 6.0f32))).into());
+        let scale = 1.0 / (Format::E4m3.value(right) as f32 * (1.0 / encode));
+        wrong += usize::from(u32::from(factor) != right);
+        for (n, sum) in sums.iter().enumerate() {
+            let code = Format::E2m1.code(d, column * tokens + first + n);
+            wrong += usize::from(code != Format::E2m1.nearest((sum * scale).into()));
+        }
+    }
+    wrong
+}
+
+/// The greatest of -1000 and all of A before, from the fourth element of A on; D begins with its second, and has one more behind: those stay.
+fn scanned(report: &Report) -> usize {
+    let (a, d) = (numbers(report, 0, F32), numbers(report, 1, F32));
+    let kept = f64::from(f32::from_le_bytes([66; 4]));
+    let greatest = a[3..].iter().scan(-1000.0f64, |most, &a| Some(std::mem::replace(most, most.max(a))));
+    let right: Vec<f64> = std::iter::once(kept).chain(greatest).chain([kept, kept]).collect();
+    assert_eq!(right.len(), d.len());
     d.iter().zip(right).filter(|(d, right)| **d != *right).count()
 }
 

@@ -25,6 +25,25 @@ fn predicates() -> Vec<Row> {
         one("setp.eq.u32 %p1, 1, 1; or.pred %p2, !%p1, !%p1; selp.b32 %r0, 1, 2, %p2;", 2),
         one("setp.eq.u32 %p1, 1, 1; xor.pred %p2, !%p1, !%p1; selp.b32 %r0, 1, 2, %p2;", 2),
         one("setp.eq.u32 %p1, 1, 1; not.pred %p2, !%p1; selp.b32 %r0, 1, 2, %p2;", 1),
+        // What decides alone does not need the other, which may have no value.
+        one("setp.eq.u32 %p1, 1, 1; or.pred %p2, %p1, %p3; selp.b32 %r0, 1, 2, %p2;", 1)
+            .with("or.pred", "and.pred", "undefined-value-stored")
+            .with("or.pred", "xor.pred", "undefined-value-stored"),
+        one("setp.eq.u32 %p1, 1, 2; and.pred %p2, %p3, %p1; selp.b32 %r0, 1, 2, %p2;", 2).with(
+            "and.pred",
+            "or.pred",
+            "undefined-value-stored",
+        ),
+        one("setp.eq.u32 %p1, 1, 1; setp.lt.or.s32 %p2, %r5, 0, %p1; selp.b32 %r0, 1, 2, %p2;", 1).with(
+            ".or.s32",
+            ".and.s32",
+            "undefined-value-stored",
+        ),
+        one("setp.eq.u32 %p1, 1, 1; setp.lt.and.s32 %p2, %r5, 0, !%p1; selp.b32 %r0, 1, 2, %p2;", 2).with(
+            "!%p1",
+            "%p1",
+            "undefined-value-stored",
+        ),
         // Of two predicates that a comparison gives, one.
         one("setp.eq.u32 _|%p1, 1, 2; selp.b32 %r0, 1, 2, %p1;", 1),
         one("mov.b16 %h1, 0x3c00; setp.eq.f16 %p1|_, %h1, %h1; selp.b32 %r0, 1, 2, %p1;", 1),

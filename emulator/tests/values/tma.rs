@@ -260,7 +260,39 @@ fn plain() -> Vec<Row> {
             .gives(0, &[word([1, 2, 3, 4]), word([5, 6, 7, 8])])
             .without("cp.async.bulk.wait_group 0;\n", "bulk-store-outlives-thread")
     };
+    // Bytes whose bit is not set stay 0; of both 16, the same.
+    let masked = |form: &str, mask: u16, bytes: u64| {
+        let kept =
+            |word: u64, mask: u16| word & (0..8).fold(0, |all, n| all | (0xff * u64::from(mask >> n & 1)) << (8 * n));
+        let words = [[1, 2, 3, 4], [5, 6, 7, 8], [1, 2, 3, 4], [5, 6, 7, 8]].map(word);
+        let expected: Vec<u64> =
+            words.iter().zip([mask, mask >> 8].iter().cycle()).map(|(&w, &mask)| kept(w, mask)).collect();
+        let expected = &expected[..bytes as usize / 8];
+        let again = format!("st.shared.v2.b64 [smem+16], {{{:#x}, {:#x}}};\n", words[0], words[1]);
+        let body = format!("{POLICY}{again}{FILL}mov.b16 %h1, {mask:#x};\n{form}\n{DONE}");
+        bare(1, &body).gives(0, expected).without("cp.async.bulk.wait_group 0;\n", "bulk-store-outlives-thread")
+    };
+    // The last bytes of the source are not there, or the first ones are not wanted.
+    let ignoring = |form: &str| {
+        let body = format!(
+            "{POLICY}mov.u32 %r20, 8; add.s64 %d4, %d7, 16;\nmbarrier.init.shared::cta.b64 [bar], 1;\nmbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 32;\n{form}\n\
+             WAIT:\nmbarrier.try_wait.parity.shared::cta.b64 %p1, [bar], 0;\n@!%p1 bra WAIT;\n"
+        );
+        bare(1, &body).around("", &dump(3)).input(input[..40].to_vec()).gives(0, &expected)
+    };
     vec![
+        masked("cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%d8], [smem], 16, %h1;", 0xa00f, 16),
+        masked("cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%d8], [smem], 32, %h1;", 0x7ffe, 32),
+        masked("cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint.cp_mask [%d8], [smem], 16, %d5, %h1;", 0xffff, 16),
+        masked("cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%d8], [smem], 16, %h1;", 0, 16),
+        ignoring("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.ignore_oob [smem], [%d4], 32, 0, 8, [bar];")
+            .with("32, 0, 8", "32, 0, 7", "out-of-bounds")
+            .with("32, 0, 8", "32, 1, 8", "undefined-value-stored")
+            .with("32, 0, 8", "32, 0, 9", "undefined-value-stored"),
+        ignoring(
+            "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.L2::cache_hint.ignore_oob [smem], [%d4], 32, 0, %r20, [bar], %d5;",
+        )
+        .with("mov.u32 %r20, 8;", "mov.u32 %r20, 16;", "bulk-size"),
         load("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [smem], [%d4], 32, [bar];"),
         load(
             "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.L2::cache_hint [smem], [%d4], 32, [bar], %d5;",

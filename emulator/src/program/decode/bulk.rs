@@ -21,6 +21,8 @@ struct Modifiers {
     pair: bool,
     bulk_group: bool,
     hint: bool,
+    cp_mask: bool,
+    ignore_oob: bool,
     reduction: Option<Reduction>,
     /// `.u32` and the like, of a reduction without a tensor map.
     element: Option<Element>,
@@ -48,6 +50,8 @@ fn modifiers(mods: &[&str], reduce: bool) -> Option<Modifiers> {
             "multicast::cluster" => m.multicast = true,
             "bulk_group" => m.bulk_group = true,
             "L2::cache_hint" => m.hint = true,
+            "cp_mask" if !reduce => m.cp_mask = true,
+            "ignore_oob" if !reduce => m.ignore_oob = true,
             "add" if reduce => m.reduction = Some(Reduction::Add),
             "min" if reduce => m.reduction = Some(Reduction::Min),
             "max" if reduce => m.reduction = Some(Reduction::Max),
@@ -71,6 +75,13 @@ fn modifiers(mods: &[&str], reduce: bool) -> Option<Modifiers> {
     // Rows are gathered on the way from global memory, and scattered on the way there (PTX ISA 5.5.3.4).
     let gathers = m.prefetch || spaces.first() != Some(&"global");
     if m.four_rows.is_some_and(|mode| m.tensor != Some(2) || gathers != (mode == "tile::gather4")) {
+        return None;
+    }
+    // Bytes are left out of plain copies only (PTX ISA, cp.async.bulk).
+    let plain = m.tensor.is_none() && !m.prefetch;
+    if m.cp_mask && !(plain && spaces == ["global", "shared::cta"])
+        || m.ignore_oob && !(plain && spaces == ["shared::cta", "global"])
+    {
         return None;
     }
     match (spaces.as_slice(), m.prefetch) {
@@ -175,6 +186,8 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
         coordinates: Vec::new(),
         four_rows: m.four_rows.is_some(),
         bytes: None,
+        mask: None,
+        ignored: None,
         element: m.element,
         barrier: None,
         targets: None,
@@ -195,6 +208,9 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
     if m.tensor.is_none() {
         op.bytes = Some(c.word(l)?);
     }
+    if m.ignore_oob {
+        op.ignored = Some([c.ignored(l)?, c.ignored(l)?]);
+    }
     if load {
         op.barrier = Some(c.address(l)?);
     }
@@ -205,6 +221,9 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
         let policy = l.source64(c.o.get(c.next)?)?;
         c.uses.push(Reg::B64(policy));
         c.next += 1;
+    }
+    if m.cp_mask {
+        op.mask = Some(c.word(l)?);
     }
     o.expect(c.next..=c.next)?;
     Ok(Some(Decoded::new(Op::Tma(Box::new(op)), c.uses, vec![])))
@@ -227,11 +246,21 @@ impl Cursor<'_> {
 
     fn word(&mut self, l: &mut Lowering) -> Result<u16, Bad> {
         let operand = self.o.get(self.next)?;
-        // The multicast mask has 16 bits.
+        // The multicast mask and the one of bytes have 16 bits.
         let reg = l.source32(operand, false)?;
         self.uses.push(Reg::B32(reg));
         self.next += 1;
         Ok(reg)
+    }
+
+    /// Bytes that may lie outside: a register, or a number that ptxas takes.
+    fn ignored(&mut self, l: &mut Lowering) -> Result<u16, Bad> {
+        match self.o.get(self.next)? {
+            Operand::Integer(bytes) if !(0..16).contains(bytes) => {
+                Err(wrong(format!("{bytes} ignored bytes"), "0 to 15 bytes can be ignored at each end."))
+            }
+            _ => self.word(l),
+        }
     }
 
     /// `[map, {c0, c1}]`

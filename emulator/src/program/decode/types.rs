@@ -220,6 +220,7 @@ fn counts(base: &str, mods: &[&str], operand: usize) -> Want {
         ("getctarank", _, _) => Want::of(mods.last().copied().unwrap_or_default()),
         ("vote", _, 0) => Want::of(mods.last().copied().unwrap_or_default()),
         ("cp", "async", 1) if has("prefetch") && !has("tensor") => Want::Count,
+        ("cp", "async", 3 | 4) if has("ignore_oob") => Want::Count,
         // So many bytes, or whether any.
         ("cp", "async", 3) if !has("bulk") && !has("L2::cache_hint") => Want::Only(&["pred", "b32", "u32", "s32"]),
         ("cvta", _, _) => Want::of("u64"),
@@ -288,10 +289,13 @@ pub fn check(l: &Lowering, inst: &Instruction, base: &str, mods: &[&str]) -> Res
     Ok(())
 }
 
-/// What the cache policy takes, which stands last, and what a `cp.async` with one takes before it.
+/// What the cache policy takes, which stands last but for a mask of bytes, and what a `cp.async` with one takes before it.
 fn hinted(base: &str, mods: &[&str], (n, count): (usize, usize)) -> Option<Want> {
     let copies = matches!(base, "cp" | "ld" | "st" | "red" | "atom") && mods.contains(&"L2::cache_hint");
+    let masked = base == "cp" && mods.contains(&"cp_mask");
     match count - n {
+        1 if masked => Some(Want::of("u16")),
+        2 if masked && copies => Some(Want::of("u64")),
         1 if copies => Some(Want::of("u64")),
         2 if copies && base == "cp" && n == 3 && !mods.contains(&"bulk") => {
             Some(Want::Only(&["pred", "b32", "u32", "s32"]))

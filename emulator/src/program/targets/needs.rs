@@ -103,6 +103,8 @@ const NEEDS: &[Need] = &[
     ("wgmma", ".s8.u8", Gpus::Hopper, (8, 4)),
     ("wgmma", ".u8.s8", Gpus::Hopper, (8, 4)),
     ("wgmma", "", Gpus::Hopper, (8, 0)),
+    ("cp.async.bulk", ".cp_mask", Gpus::From(100), (8, 6)),
+    ("cp.async.bulk", ".ignore_oob", Gpus::From(90), (9, 2)),
     ("cp.async.bulk", ".cta_group", Gpus::TensorMemory, (8, 6)),
     ("cp.async.bulk", ".shared::cluster.global.tile::gather4", Gpus::TensorMemory, (8, 6)),
     ("cp.async.bulk", ".tile::gather4.shared::cluster", Gpus::TensorMemory, (8, 6)),
