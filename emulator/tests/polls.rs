@@ -363,3 +363,57 @@ fn a_poll_that_gives_up_beside_a_warp_that_computes_ends() {
     let report = emulator::run(&program, &launch(1), &options);
     assert!(report.completed && codes(&report).is_empty(), "{:#?}", report.findings);
 }
+
+/// Loops in which something happens in each round, and whose ways out nothing changes: told after some thousand instructions, with what decides. `%r5` is the
+/// CTA's tile; the twins end, each by a value that changes some way.
+#[test]
+fn a_loop_that_works_for_ever_is_told() {
+    let work = "bar.sync 0;\nst.shared.u32 [flag], %tid;\natom.global.add.u32 %r4, [%a+64], 1;";
+    let tiles = |after: &str| {
+        format!(
+            "mov.u32 %r5, %cta;\nT:\nsetp.ge.u32 %p1, %r5, 6;\n@%p1 bra END;\nmov.u32 %r6, 0;\nK:\n{work}\nadd.u32 %r6, %r6, 1;\nsetp.lt.u32 %p2, %r6, 5;\n@%p2 bra K;\n{after}\nbra T;"
+        )
+    };
+    for (body, place, helps) in [
+        (format!("L:\n{work}\nbra L;"), "bra L", "a condition"),
+        ("L:\nbar.sync 0;\nbra L;".to_string(), "bra L", "a condition"),
+        ("L:\nbarrier.cluster.arrive;\nbarrier.cluster.wait;\nbra L;".to_string(), "bra L", "a condition"),
+        (tiles(""), "bra T", "the number of its CTAs"),
+        // It is computed anew in each round, from the same.
+        (tiles("mad.lo.u32 %r7, %r5, 2, 4;\nsub.u32 %r7, %r7, 4;"), "bra T", "the number of its CTAs"),
+        // The inner loop is not left; the outer one would be.
+        (
+            format!(
+                "mov.u32 %r6, 0;\nT:\nK:\n{work}\nsetp.lt.u32 %p2, %r6, 5;\n@%p2 bra K;\nadd.u32 %r6, %r6, 1;\nsetp.lt.u32 %p2, %r6, 9;\n@%p2 bra T;"
+            ),
+            "@%p2 bra K",
+            "in each round",
+        ),
+    ] {
+        let report = run(&body, 2, None);
+        let first = report
+            .findings
+            .iter()
+            .find(|d| d.code == "hang")
+            .unwrap_or_else(|| panic!("{:?}:\n{body}", codes(&report)));
+        assert!(!report.completed && report.instructions < 100_000, "{} instructions:\n{body}", report.instructions);
+        assert!(first.title.contains("goes round for ever"), "{}\n{body}", first.title);
+        assert!(first.labels[0].place.text.contains(place) && first.help.contains(helps), "{first:#?}\n{body}");
+    }
+    for body in [
+        tiles("add.u32 %r5, %r5, 2;"),
+        // The number of rounds is what an atomic operation gives.
+        "L:\nbar.sync 0;\natom.global.add.u32 %r5, [%a], 1;\nsetp.lt.u32 %p1, %r5, 100000;\nbar.sync 0;\n@%p1 bra L;".to_string(),
+        // A register is read that the round before has given a value.
+        "mov.u32 %r5, 0;\nmov.u32 %r6, 0;\nL:\nbar.sync 0;\nsetp.gt.u32 %p1, %r6, 4000;\n@%p1 bra END;\nmov.u32 %r6, %r5;\nadd.u32 %r5, %r5, 1;\nbra L;".to_string(),
+        // Another way through the loop gives it one.
+        "mov.u32 %r5, 0;\nmov.u32 %r6, 0;\nL:\nbar.sync 0;\nadd.u32 %r5, %r5, 1;\nsetp.lt.u32 %p1, %r5, 4000;\n@%p1 bra M;\nmov.u32 %r6, 1;\nM:\nsetp.eq.u32 %p2, %r6, 1;\n@!%p2 bra L;".to_string(),
+        // Lanes leave it one after the other.
+        "mov.u32 %r5, 0;\nL:\natom.global.add.u32 %r4, [%a+64], 1;\nsetp.ge.u32 %p1, %r5, %tid;\n@%p1 bra END;\nadd.u32 %r5, %r5, 1;\nbra L;".to_string(),
+        // It is a count from before the loop, and taken from by a guarded instruction.
+        "mov.u32 %r5, 3000;\nsetp.ne.u32 %p3, %r5, 0;\nL:\nbar.sync 0;\n@%p3 sub.u32 %r5, %r5, 1;\nsetp.ne.u32 %p1, %r5, 0;\n@%p1 bra L;".to_string(),
+    ] {
+        let report = run(&body, 2, None);
+        assert!(report.completed && codes(&report).iter().all(|code| *code != "hang"), "{:?}:\n{body}", codes(&report));
+    }
+}

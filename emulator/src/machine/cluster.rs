@@ -100,6 +100,8 @@ pub struct Cluster<'a> {
     /// Warp instructions so far, and how many there may be.
     pub instructions: u64,
     pub budget: u64,
+    /// From this one on it is asked whether some loop is never left.
+    pub look_at: u64,
     /// From this one on it is watched which loops warps are in.
     pub watched: u64,
     /// What happened since the last window ended.

@@ -2,6 +2,7 @@
 
 use super::cache::Touched;
 use super::cluster::{Cluster, Place, Shared, mix};
+use super::endless;
 use super::findings::Findings;
 use super::forks::Forks;
 use super::fragments::Fragments;
@@ -58,6 +59,7 @@ impl<'a> Cluster<'a> {
             awaited: 0,
             instructions: 0,
             budget: 0,
+            look_at: endless::SELDOM,
             watched: 0,
             activity: super::livelock::Activity { acted: true, ..Default::default() },
             ctas: Vec::new(),

@@ -48,6 +48,7 @@ mod drafts;
 mod drained;
 mod drawn_up;
 mod elsewhere;
+mod endless;
 mod exact;
 mod exact_kinds;
 mod exchange;

@@ -5,6 +5,7 @@
 //! waits in its outbox for the end of the window.
 
 use super::cluster::{Cluster, Stop};
+use super::endless::SELDOM;
 use super::fragments::Soonest;
 use super::outbox::Item;
 use super::state::Pending;
@@ -72,6 +73,12 @@ impl Cluster<'_> {
             };
             if let Err(stop) = outcome {
                 break stop;
+            }
+            if self.instructions >= self.look_at {
+                self.look_at = self.instructions + SELDOM;
+                if let Err(stop) = self.look_for_endless_loops() {
+                    break stop;
+                }
             }
             if std::mem::take(&mut self.nobody_acts) && !self.waits_for_chip() && !self.time_limit_ends() {
                 self.explain_hang();

@@ -200,6 +200,7 @@ fn entry(
             multiplies: false,
             timed: None,
             writers: Default::default(),
+            settled: Default::default(),
             joins: Default::default(),
             columns: Default::default(),
             accumulators: Default::default(),

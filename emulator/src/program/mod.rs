@@ -3,7 +3,8 @@
 //! Read `op` for what instructions become, `lower` for how a function body is walked, `decode` for each family of
 //! instructions, `alu`, `packed`, `rounding`, `convert` and `to_halves` for
 //! arithmetic, `flow` for where divergent lanes meet again, `facts` for what is asked of an instruction at every step,
-//! `dependence` for what depends on values that a run does not compute, `leaving` for what decides whether a loop is left, `left_out` for who
+//! `dependence` for what depends on values that a run does not compute, `leaving` for what decides whether a loop is left,
+//! `endless` for loops that never are, `left_out` for who
 //! says that a round leaves a statement out, `one_column` for which statements store columns of a product.
 
 pub(crate) mod alu;
@@ -14,6 +15,7 @@ pub(crate) mod convert;
 pub(crate) mod decided;
 mod decode;
 pub(crate) mod dependence;
+pub(crate) mod endless;
 pub(crate) mod facts;
 pub(crate) mod flow;
 pub(crate) mod kind;
@@ -141,6 +143,8 @@ pub(crate) struct Kernel {
     pub multiplies: bool,
     /// See [`Kernel::writers`].
     pub writers: OnceLock<writers::Writers>,
+    /// See [`Kernel::settled_loops`].
+    pub settled: OnceLock<Vec<endless::Settled>>,
     /// See [`Kernel::joins`].
     pub joins: OnceLock<Vec<u32>>,
     /// See [`Kernel::loads_of_columns`].
