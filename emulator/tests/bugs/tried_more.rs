@@ -182,7 +182,7 @@ fn a_fill_of_each_size_is_watched() {
         let report = super::case::run(base, &[], |_| {}, 400_000);
         assert!(report.findings.is_empty(), "{bytes}: {}", super::case::told(&report.findings));
         let found = super::case::first(base, &[("@met", "")], |_| {});
-        assert_eq!(found.code, "race-shared", "{bytes}: {}", super::case::told(&[found.clone()]));
+        assert_eq!(found.code, "race-shared", "{bytes}: {}", super::case::told(std::slice::from_ref(&found)));
         super::case::says(&found, &["st.bulk.weak", "warp 0 writes it here", "warp 1 reads it here"]);
     }
 }
