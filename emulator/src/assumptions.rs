@@ -68,7 +68,7 @@ pub const ASSUMPTIONS: &[Assumption] = &[
     ),
     assume(
         "dependent-launch-alone",
-        "A launch runs alone. What grids before it wrote is there from the beginning, for loads of threads and of TMA alike, and no other grid begins under it: griddepcontrol.wait goes on at once and orders nothing, griddepcontrol.launch_dependents does nothing, and neither takes time. So nothing is said of a wait that lacks, or that stands behind the first use of what it waits for.",
+        "A launch runs alone. What grids before it wrote is there from the beginning, for loads of threads and of TMA alike, and no other grid begins under it: griddepcontrol.wait goes on at once, griddepcontrol.launch_dependents does nothing, and neither takes time. Of a wait that lacks, or stands behind the first use of what it waits for, something is said where the launch names the buffers that the grid before writes (prerequisite_writes).",
         "Which grids depend on each other the runtime decides, not the text. The ISA says that a wait makes the memory operations of prerequisite grids visible to the grid, and not in which proxies: libraries load by TMA right behind it, without a proxy fence. Of a wait in a grid without prerequisites it says nothing; kernels that are launched either way have one. It gives no times.",
         "A grid that stores late, and a dependent one that loads the same bytes behind its wait, by TMA and by threads, many times; the same kernel launched without the attribute; clocks around the wait in both.",
     ),

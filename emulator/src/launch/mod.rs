@@ -56,6 +56,10 @@ pub struct Attributes {
     /// [`crate::Options::resident_clusters`] goes before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resident_clusters: Option<u32>,
+    /// Indices of [`Launch::buffers`] that the grid before may still write when this one begins, by programmatic dependent launch
+    /// (`cudaLaunchAttributeProgrammaticStreamSerialization`): `griddepcontrol.wait` waits for that. What it writes they hold from the beginning.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prerequisite_writes: Vec<usize>,
 }
 
 /// A buffer to keep after the run. The command `emulate` writes it; [`crate::run`] reads and writes no files.

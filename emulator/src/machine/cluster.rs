@@ -72,6 +72,8 @@ pub struct Cluster<'a> {
     pub tracker: Tracker,
     /// Who makes loads that nothing orders, once there was one.
     pub non_coherent: Option<ActorId>,
+    /// The grid before, once somebody has waited for it.
+    pub prerequisite: Option<ActorId>,
     pub acquired: super::tensor_maps::Acquired,
     /// By warp.
     pub map_reads: FxHashMap<usize, super::map_reads::MapReads>,

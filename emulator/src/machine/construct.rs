@@ -40,6 +40,7 @@ impl<'a> Cluster<'a> {
             outbox: Outbox::default(),
             tracker: Tracker::new(if s.options.judges() { s.buffers } else { 0 }, false),
             non_coherent: None,
+            prerequisite: None,
             acquired: Default::default(),
             map_reads: Default::default(),
             made_maps: Default::default(),

@@ -118,6 +118,7 @@ impl Cluster<'_> {
             Some(ActorKind::Warp(w) | ActorKind::TensorLoads(w) | ActorKind::TensorStores(w)) => {
                 self.warp_name(w as usize)
             }
+            Some(ActorKind::Prerequisite) => "the grid before".into(),
             Some(ActorKind::NonCoherent | ActorKind::ClusterBarrier) => "a warp".into(),
             Some(ActorKind::AsyncCopies(w)) => format!("cp.async of {}", self.warp_name(w as usize)),
             Some(ActorKind::Mmas { .. } | ActorKind::Wgmmas { .. } | ActorKind::Commits) => "the tensor core".into(),

@@ -179,7 +179,7 @@ impl Cluster<'_> {
             BulkReads { warp } | BulkWrites { warp } | MapReads { warp, .. } | Wgmmas { warp } | Mmas { warp, .. } => {
                 warp
             }
-            NonCoherent | Mbarrier | ClusterBarrier | Commits => return None,
+            NonCoherent | Prerequisite | Mbarrier | ClusterBarrier | Commits => return None,
         };
         self.warps.get(warp as usize).map(|warp| warp.cta)
     }

@@ -209,6 +209,7 @@ fn only_looks(op: &Op) -> bool {
         | Op::Store(_)
         | Op::BarrierWait { .. }
         | Op::Hint
+        | Op::GridWait
         | Op::Sleep
         | Op::Fence { .. }
         | Op::ProxyFence { .. }

@@ -143,6 +143,7 @@ mod placed;
 mod places;
 mod prefetches;
 mod prepare;
+mod prerequisite;
 mod print;
 pub(crate) mod product;
 mod promises;

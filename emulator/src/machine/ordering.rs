@@ -101,6 +101,7 @@ impl Cluster<'_> {
         let time = self.warps[at.w].fragments[at.f].ready_at;
         let mut span = Span::default();
         for runs in Runs::collect(global_pieces(targets, total)) {
+            self.check_prerequisite(at.w, runs, at.site, writes);
             let again = writes && span.add_runs(runs);
             let views = std::mem::take(&mut self.warps[at.w].views);
             self.touch_global_as(time, runs, stamp, (writes, again), &views);
@@ -121,12 +122,14 @@ impl Cluster<'_> {
         let (stamp, nothing) = (Stamp::new(actor, 1, at.site, self.index), Views::default());
         let time = self.warps[at.w].fragments[at.f].ready_at;
         for runs in Runs::collect(global_pieces(targets, total)) {
+            self.check_prerequisite(at.w, runs, at.site, false);
             self.touch_global_as(time, runs, stamp, (false, false), &nothing);
         }
     }
 
     /// Checks an access of global memory against earlier ones of this cluster.
     pub fn touch_global(&mut self, w: usize, time: u64, runs: Runs, stamp: Stamp, writes: bool) {
+        self.check_prerequisite(w, runs, stamp.site, writes);
         let views = std::mem::take(&mut self.warps[w].views);
         self.touch_global_as(time, runs, stamp, (writes, false), &views);
         self.warps[w].views = views;

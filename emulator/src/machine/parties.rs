@@ -139,7 +139,9 @@ impl Cluster<'_> {
             ActorKind::Mmas { warp, .. } | ActorKind::Wgmmas { warp } => {
                 of_cta("the tensor core", self.warps.get(warp as usize)?.cta)
             }
-            ActorKind::NonCoherent | ActorKind::Commits | ActorKind::ClusterBarrier => return None,
+            ActorKind::NonCoherent | ActorKind::Prerequisite | ActorKind::Commits | ActorKind::ClusterBarrier => {
+                return None;
+            }
         })
     }
 

@@ -73,6 +73,19 @@ pub fn prepare<'p>(program: &'p Program, launch: &Launch) -> Result<(&'p Kernel,
             None,
         ));
     }
+    for (n, &buffer) in launch.attributes.prerequisite_writes.iter().enumerate() {
+        if buffer >= launch.buffers.len() {
+            errors.push(wrong(
+                &format!("attributes.prerequisite_writes[{n}]"),
+                format!(
+                    "there is no buffer {buffer}: the launch has {}",
+                    counted(launch.buffers.len() as u64, "buffer")
+                ),
+                "Number buffers from 0.".into(),
+                None,
+            ));
+        }
+    }
     for (first, n, file) in repeated(launch.outputs.iter().map(|output| output.file.as_str())) {
         errors.push(wrong(
             &format!("outputs[{n}].file"),

@@ -381,6 +381,8 @@ pub enum ActorKind {
     AsyncCopies(u32),
     /// All `ld.global.nc` of a cluster.
     NonCoherent,
+    /// The grid before this one.
+    Prerequisite,
     /// An mbarrier: its epochs are its completed phases.
     Mbarrier,
     /// The cluster barrier: the same.

@@ -186,6 +186,7 @@ impl<'a> Cluster<'a> {
                 }
             }
             Op::Hint => {}
+            Op::GridWait => self.wait_for_prerequisite(w),
             Op::TensorFence { .. } | Op::TensorRelinquish | Op::TensorWait { .. } => self.tensor_wait(at, &inst.op)?,
             Op::Sleep => self.warps[w].fragments[f].ready_at += 100,
             Op::Print { format, arguments, result } => self.print(at, *format, *arguments, *result)?,

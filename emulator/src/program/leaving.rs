@@ -57,7 +57,13 @@ fn has(set: &Set, n: usize) -> bool {
 fn only_gives(inst: &Inst) -> bool {
     let takes_time = matches!(
         inst.op,
-        Op::Hint | Op::Sleep | Op::Fence { .. } | Op::ProxyFence { .. } | Op::TensorFence { .. } | Op::Load(_)
+        Op::Hint
+            | Op::GridWait
+            | Op::Sleep
+            | Op::Fence { .. }
+            | Op::ProxyFence { .. }
+            | Op::TensorFence { .. }
+            | Op::Load(_)
     );
     let moves = matches!(inst.op, Op::MatrixLoad { .. } | Op::WarpMma(_) | Op::MoveMatrix { .. } | Op::IsSpace { .. });
     inst.facts.plain || inst.op.exchanges() || takes_time || moves

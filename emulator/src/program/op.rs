@@ -295,8 +295,11 @@ pub enum Op {
     IsSpace { p: u16, s: Reg, space: AddressSpace },
     /// `getctarank`
     AddressRank { d: u16, s: Reg },
-    /// What changes speed only: `prefetch.tensormap`; `griddepcontrol`, since a launch runs alone (assumption `dependent-launch-alone`)
+    /// What changes speed only: `prefetch.tensormap`; `griddepcontrol.launch_dependents`, since no grid begins under a launch (assumption
+    /// `dependent-launch-alone`)
     Hint,
+    /// `griddepcontrol.wait`
+    GridWait,
     /// `setmaxnreg.inc` (`more`) and `.dec`: so many registers a thread
     SetRegisters { count: u32, more: bool },
     /// `mbarrier.try_wait.parity` (`block`) and `mbarrier.test_wait.parity`; `wide`: at `.cluster` scope

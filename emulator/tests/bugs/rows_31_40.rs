@@ -57,12 +57,28 @@ TAKE:
 setmaxnreg.inc.sync.aligned.u32 240; // @take
 END:";
 
+/// A grid that may begin before the one has ended that writes `src`.
+const DEPENDENT: &str = "\
+@%p0 mbarrier.init.shared::cta.b64 [bar_a], 1;
+@%p0 fence.mbarrier_init.release.cluster;
+griddepcontrol.wait; // @wait
+mad.wide.u32 %rd3, %r0, 4, %rd1;
+ld.global.u32 %r4, [%rd3]; // @ld
+bar.sync 0; // @bar
+@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar_a], 1024;
+@%p0 cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes [tile], [%rd2, {0, 0}], [bar_a]; // @tma
+FULL:
+mbarrier.try_wait.parity.shared::cta.b64 %p1, [bar_a], 0;
+@!%p1 bra FULL;
+mov.u32 %r5, tile;
+mad.lo.u32 %r5, %r0, 4, %r5;
+ld.shared.u32 %r5, [%r5];
+add.u32 %r5, %r5, %r4;
+mad.wide.u32 %rd3, %r0, 4, %rd0;
+st.global.u32 [%rd3], %r5;";
+
 /// Rows that no kernel can show, each with the reason.
 pub const NOT_IN_PTX: &[(&str, &str)] = &[
-    (
-        "33",
-        "What the kernel before writes is no part of a launch; a kernel may well read what that one does not write first.",
-    ),
     ("38", "Right results of less precision than expected: nothing is wrong with the kernel."),
     ("39", "Which call of the host reports an error: there is no host."),
     ("40", "Messages of another tool."),
@@ -71,6 +87,11 @@ pub const NOT_IN_PTX: &[(&str, &str)] = &[
 pub fn cases() -> Vec<Case> {
     let stores = ("common knowledge", "RACE in tiles of the output");
     let barriers = ("common knowledge", "HANG");
+    let dependent = ("cccl#3131", "RACE");
+    let dependent = |row, what, edits, expect| {
+        case(row, what, dependent, Small(1, 64, DEPENDENT), edits, expect)
+            .launched(|launch| launch.attributes.prerequisite_writes = vec![1])
+    };
     let columns = ("facebookexperimental/triton#1993, #2024", "RACE or WRONG");
     vec![
         case(
@@ -125,6 +146,34 @@ pub fn cases() -> Vec<Case> {
             Ring,
             &[("@tile_d", "    add.u32 %r25, %r25, 0;"), ("@tile_d_store", "    add.u32 %r44, %r2, 0;")],
             Finds(&[("*", "@st_tile"), ("*", "@load_a"), ("*", "@mma"), ("*", "@store")]),
+        ),
+        dependent(
+            "33a",
+            "no griddepcontrol.wait",
+            &[("@wait", "")],
+            Finds(&[("race-global", "@ld"), ("race-global", "@tma")]),
+        ),
+        dependent(
+            "33b",
+            "griddepcontrol.wait behind the first load",
+            &[("@wait", ""), ("@ld", "{}\ngriddepcontrol.wait;")],
+            Finds(&[("race-global", "@ld")]),
+        ),
+        dependent(
+            "33c",
+            "one warp waits, and the other loads without a barrier between",
+            &[("@wait", "    setp.eq.u32 %p2, %r1, 0;\n@%p2 {}")],
+            Finds(&[("race-global", "@ld")]),
+        ),
+        dependent(
+            "33d",
+            "another warp than the one that copies waits, behind the barrier",
+            &[
+                ("@wait", ""),
+                ("@ld", "    mov.u32 %r4, 0;"),
+                ("@bar", "{}\nsetp.eq.u32 %p2, %r1, 1;\n@%p2 griddepcontrol.wait;"),
+            ],
+            Finds(&[("race-global", "@tma")]),
         ),
         case(
             "34",

@@ -183,7 +183,7 @@ pub fn prepare(gpu: &Gpu, ptx: &str, launch: &Launch) -> Result<Ready, CudaFailu
         params,
         param_block,
         regions: _,
-        attributes: Attributes { resident_clusters },
+        attributes: Attributes { resident_clusters, prerequisite_writes: _ },
         outputs: _,
     } = launch;
     if resident_clusters.is_some() {

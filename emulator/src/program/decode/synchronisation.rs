@@ -372,9 +372,10 @@ pub(super) fn cluster(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands)
             Ok(Some(Decoded::new(Op::Discard { space, address }, base_of(&address), vec![])))
         }
         // No other grid runs beside this one (assumption `dependent-launch-alone`); that caches are warmed changes no result.
-        ("griddepcontrol", ["wait" | "launch_dependents"]) => {
+        ("griddepcontrol", [what @ ("wait" | "launch_dependents")]) => {
             o.expect(0..=0)?;
-            Ok(Some(Decoded::new(Op::Hint, vec![], vec![])))
+            let op = if *what == "wait" { Op::GridWait } else { Op::Hint };
+            Ok(Some(Decoded::new(op, vec![], vec![])))
         }
         (
             "prefetch",
