@@ -15,6 +15,10 @@ impl Cluster<'_> {
         let kernel = self.kernel;
         for settled in kernel.settled_loops() {
             for w in 0..self.warps.len() {
+                // A register may get its value only when it is read.
+                if self.warps[w].open_loads.iter().any(|load| !load.landed) {
+                    continue;
+                }
                 for f in 0..self.warps[w].fragments.len() {
                     let fragment = &self.warps[w].fragments[f];
                     let mask = fragment.mask;
