@@ -107,6 +107,43 @@ fn flushing(base: &str, mods: &[&str], ty: &str) -> Option<Alu> {
                 ("min", []) => {
                     lanes!(B32 | a, b | $each(a, b, 0, |x, y, _| fp16::extreme(low(x), low(y), false, false)))
                 }
+                ("max", ["NaN"]) => {
+                    lanes!(B32 | a, b | $each(a, b, 0, |x, y, _| fp16::extreme(low(x), low(y), true, true)))
+                }
+                ("min", ["NaN"]) => {
+                    lanes!(B32 | a, b | $each(a, b, 0, |x, y, _| fp16::extreme(low(x), low(y), false, true)))
+                }
+                ("max", ["xorsign", "abs"]) => {
+                    lanes!(B32 | a, b | $each(a, b, 0, |x, y, _| fp16::with_signs(low(x), low(y), true, false)))
+                }
+                ("min", ["xorsign", "abs"]) => {
+                    lanes!(B32 | a, b | $each(a, b, 0, |x, y, _| fp16::with_signs(low(x), low(y), false, false)))
+                }
+                ("max", ["NaN", "xorsign", "abs"]) => {
+                    lanes!(B32 | a, b | $each(a, b, 0, |x, y, _| fp16::with_signs(low(x), low(y), true, true)))
+                }
+                ("min", ["NaN", "xorsign", "abs"]) => {
+                    lanes!(B32 | a, b | $each(a, b, 0, |x, y, _| fp16::with_signs(low(x), low(y), false, true)))
+                }
+                ("add", ["sat"] | ["rn", "sat"]) => {
+                    lanes!(B32 | a, b | $each(a, b, 0, |x, y, _| low(fp16::saturated(fp16::sum(low(x), low(y))))))
+                }
+                ("sub", ["sat"] | ["rn", "sat"]) => {
+                    lanes!(
+                        B32 | a,
+                        b | $each(a, b, 0, |x, y, _| low(fp16::saturated(fp16::sum(low(x), low(y) ^ 0x8000))))
+                    )
+                }
+                ("mul", ["sat"] | ["rn", "sat"]) => {
+                    lanes!(B32 | a, b | $each(a, b, 0, |x, y, _| low(fp16::saturated(fp16::product(low(x), low(y))))))
+                }
+                ("fma", ["rn", "sat"]) => {
+                    lanes!(
+                        T32 | a,
+                        b,
+                        c | $each(a, b, c, |x, y, w| low(fp16::saturated(fp16::fused(low(x), low(y), low(w), false))))
+                    )
+                }
                 ("neg", []) => lanes!(U32 | a | $each(a, 0, 0, |x, _, _| fp16::canonical(low(x) ^ 0x8000))),
                 ("abs", []) => lanes!(U32 | a | $each(a, 0, 0, |x, _, _| fp16::canonical(low(x) & 0x7fff))),
                 _ => return None,

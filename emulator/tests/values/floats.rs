@@ -251,6 +251,15 @@ fn signs() -> Vec<Row> {
         same("abs.f32", 'f', &[THREE | negative], THREE),
         same("abs.ftz.f32", 'f', &[TINY | negative], 0),
         same("neg.f16", 'h', &[0x3c00], 0xbc00),
+        // Subnormal numbers are zero, and what is more than 1 is 1.
+        same("add.ftz.sat.f16", 'h', &[0x0001, 0x4000], 0x3c00),
+        same("add.ftz.sat.f16x2", 'r', &[0x4000_0001, 0x3c00_bc00], 0x3c00_0000),
+        same("sub.ftz.sat.f16", 'h', &[0x4200, 0x3c00], 0x3c00),
+        same("sub.ftz.sat.f16x2", 'r', &[0x3c00_0001, 0x3800_3c00], 0x3800_0000),
+        same("mul.ftz.sat.f16", 'h', &[0x4000, 0x0001], 0),
+        same("mul.ftz.sat.f16x2", 'r', &[0x4000_3c00, 0x4000_3800], 0x3c00_3800),
+        same("fma.rn.ftz.sat.f16", 'h', &[0x4000, 0x4000, 0x0001], 0x3c00),
+        same("fma.rn.ftz.sat.f16x2", 'r', &[0x3c00_0001, 0x3800_3c00, 0x0000_8001], 0x3800_0000),
         same("neg.ftz.f16", 'h', &[0x0001], 0x8000),
         same("abs.f16", 'h', &[0x8001], 1),
         same("abs.ftz.f16", 'h', &[0x8001], 0),
@@ -318,6 +327,24 @@ fn extremes() -> Vec<Row> {
         let zero = if base == "max" { 0 } else { 0x8000 };
         rows.push(same(&format!("{base}.ftz.f16"), 'h', &[0x0001, 0x8000], zero));
         rows.push(same(&format!("{base}.ftz.f16x2"), 'r', &[0x4000_0001, 0x3c00_8000], result << 16 | zero));
+        rows.push(same(&format!("{base}.ftz.NaN.f16"), 'h', &[0x0001, 0x7e00], 0x7fff));
+        rows.push(same(&format!("{base}.ftz.NaN.f16x2"), 'r', &[0x4000_0001, 0x3c00_7e00], result << 16 | 0x7fff));
+        // The sign is that of a product, of zeros, too.
+        let signed = 0x8000 | result;
+        rows.push(same(&format!("{base}.ftz.xorsign.abs.f16"), 'h', &[0x0001, 0x8000], 0x8000));
+        rows.push(same(
+            &format!("{base}.ftz.xorsign.abs.f16x2"),
+            'r',
+            &[0x4000_0001, 0xbc00_8000],
+            signed << 16 | 0x8000,
+        ));
+        rows.push(same(&format!("{base}.ftz.NaN.xorsign.abs.f16"), 'h', &[0x0001, 0x7e00], 0x7fff));
+        rows.push(same(
+            &format!("{base}.ftz.NaN.xorsign.abs.f16x2"),
+            'r',
+            &[0x4000_0001, 0xbc00_7e00],
+            signed << 16 | 0x7fff,
+        ));
     }
     for (base, result) in [("max", 0x4000), ("min", 0x3f80)] {
         rows.push(same(&format!("{base}.bf16"), 'h', &[0x4000, 0x3f80], result));
