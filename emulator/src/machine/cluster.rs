@@ -20,7 +20,7 @@ use crate::protocol::Record;
 use crate::report::{Actor, Event, EventKind, Issuer, Memory, Printed};
 use crate::tensor_map::TensorMap;
 use crate::time::Costs;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
@@ -74,6 +74,8 @@ pub struct Cluster<'a> {
     pub non_coherent: Option<ActorId>,
     /// The grid before, once somebody has waited for it.
     pub prerequisite: Option<ActorId>,
+    /// Statements that have touched a buffer too early, with the buffer.
+    pub early: FxHashSet<(u32, usize)>,
     pub acquired: super::tensor_maps::Acquired,
     /// By warp.
     pub map_reads: FxHashMap<usize, super::map_reads::MapReads>,

@@ -41,6 +41,7 @@ impl<'a> Cluster<'a> {
             tracker: Tracker::new(if s.options.judges() { s.buffers } else { 0 }, false),
             non_coherent: None,
             prerequisite: None,
+            early: Default::default(),
             acquired: Default::default(),
             map_reads: Default::default(),
             made_maps: Default::default(),

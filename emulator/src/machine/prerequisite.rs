@@ -3,7 +3,8 @@
 use super::cluster::Cluster;
 use super::memory::Runs;
 use super::state::ActorKind;
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::Severity;
+use crate::program::op::Op;
 
 impl Cluster<'_> {
     /// Whether the grid before may still write when this one begins.
@@ -33,9 +34,13 @@ impl Cluster<'_> {
         if self.prerequisite.is_some_and(|actor| self.warps[w].views.came_before(actor) > 0) {
             return;
         }
+        // Once of each statement: it may stand in a loop.
+        if !self.early.insert((site, runs.buffer)) {
+            return;
+        }
         let name = self.launch.buffers.get(runs.buffer).map_or("a buffer", |buffer| &buffer.name);
-        let waits = self.kernel.code.iter().find(|inst| matches!(inst.op, crate::program::op::Op::GridWait));
-        let mut diagnostic: Diagnostic = self.problem(
+        let waits = self.kernel.code.iter().find(|inst| matches!(inst.op, Op::GridWait));
+        let mut diagnostic = self.problem(
             "race-global",
             site,
             format!(

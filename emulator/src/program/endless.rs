@@ -106,11 +106,9 @@ impl Around<'_> {
             return None;
         }
         let (mut computed_by, mut from) = (Vec::new(), Vec::new());
-        self.settle(Reg::Pred(inst.guard), at, &mut computed_by, &mut from)?;
+        self.settle(Reg::Pred(inst.guard), (at, 0), &mut computed_by, &mut from)?;
         // In the order in which they are executed: the one that is fewest steps away comes last.
         computed_by.sort_unstable_by_key(|&(steps, _)| std::cmp::Reverse(steps));
-        computed_by.dedup();
-        from.dedup();
         Some(WayOut {
             at: at as u32,
             by_executing,
@@ -119,12 +117,9 @@ impl Around<'_> {
         })
     }
 
-    /// Finds what computes a register's value in front of an instruction, on the one way that leads there, and adds the steps from there and the place.
-    fn settle(&self, reg: Reg, at: usize, computed_by: &mut Vec<(usize, u32)>, from: &mut Vec<Reg>) -> Option<()> {
-        self.settle_from(reg, (at, 0), computed_by, from)
-    }
-
-    fn settle_from(
+    /// Finds what computes a register's value in front of an instruction, on the one way that leads there: adds how many steps away from the way out it
+    /// is, and its place; and the registers that keep their values. `None`: it may have several values.
+    fn settle(
         &self,
         reg: Reg,
         (mut at, mut steps): (usize, usize),
@@ -146,7 +141,7 @@ impl Around<'_> {
             if !computed_by.contains(&(steps, at as u32)) {
                 computed_by.push((steps, at as u32));
                 for &used in &inst.uses {
-                    self.settle_from(used, (at, steps), computed_by, from)?;
+                    self.settle(used, (at, steps), computed_by, from)?;
                 }
             }
             return Some(());
@@ -156,7 +151,9 @@ impl Around<'_> {
         if self.members.iter().any(changes) {
             return None;
         }
-        from.push(reg);
+        if !from.contains(&reg) {
+            from.push(reg);
+        }
         Some(())
     }
 }
