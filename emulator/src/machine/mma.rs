@@ -1,6 +1,5 @@
 //! `tcgen05.mma`: issue, the tensor core's work, completion.
 
-use super::boxes::{Laid, Which};
 use super::cluster::{Cluster, Stop};
 use super::collector::Held;
 use super::depths::Multiplied;
@@ -9,7 +8,7 @@ use super::formats::Format;
 use super::instruction_descriptor::Accumulator;
 use super::issued::Recent;
 use super::issuer::Group;
-use super::mma_operands::Checked;
+use super::mma_operands::{Checked, laid_operands};
 use super::operand::Operand;
 use super::registers::lanes;
 use super::scale_factors::ScaleFactors;
@@ -169,9 +168,7 @@ impl Cluster<'_> {
         let (m_each, n_each) = (i.m / group.len() as u32, i.n / group.len() as u32);
         let mut unwritten = None;
         let mut reads = SmallVec::<[_; 2]>::new();
-        let laid = |which, d, rows, mn_major| Laid { which, d, rows, mn_major, site };
-        let of_a = if let Source::Shared(a) = a { Some(laid(Which::A, a, m_each, i.a_mn_major)) } else { None };
-        let of_b = laid(Which::B, b, n_each, i.b_mn_major);
+        let (of_a, of_b) = laid_operands(site, &i, group.len(), (&a, b));
         let judged = of_a.filter(|_| self.options.judges()).map(|of_a| [of_a, of_b]);
         if let Some(operands) = judged {
             self.suspect(group[0], operands);

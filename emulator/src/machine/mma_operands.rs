@@ -26,6 +26,21 @@ pub struct Checked {
     pub factors: Option<[u32; 2]>,
 }
 
+/// The operands of an MMA of so many CTAs as each of them has them in shared memory: A, if it lies there, and B.
+pub fn laid_operands(
+    site: u32,
+    i: &InstructionDescriptor,
+    ctas: usize,
+    (a, b): (&Source, SharedDescriptor),
+) -> (Option<Laid>, Laid) {
+    let laid = |which, d, rows, mn_major| Laid { which, d, rows: rows / ctas as u32, mn_major, site };
+    let of_a = match *a {
+        Source::Shared(a) => Some(laid(Which::A, a, i.m, i.a_mn_major)),
+        Source::Tensor(_) => None,
+    };
+    (of_a, laid(Which::B, b, i.n, i.b_mn_major))
+}
+
 /// Columns that scale factors of so many rows take: a byte, two or four of a cell for each row, 32 rows a column.
 pub fn factor_columns(rows: u32) -> u32 {
     rows.div_ceil(32)
@@ -110,13 +125,8 @@ impl Cluster<'_> {
         if let (false, bits) = inputs.a {
             self.note_descriptor(site, "A", bits);
         }
-        let each = group.len() as u32;
-        let laid = |which, d, rows, mn_major| Laid { which, d, rows, mn_major, site };
-        let of_a = match a {
-            Source::Shared(a) => Some(laid(Which::A, a, i.m / each, i.a_mn_major)),
-            Source::Tensor(_) => None,
-        };
-        let operands = [of_a, Some(laid(Which::B, b, i.n / each, i.b_mn_major))];
+        let (of_a, of_b) = laid_operands(site, &i, group.len(), (&a, b));
+        let operands = [of_a, Some(of_b)];
         if self.options.judges() {
             self.suspect_width(group, &i, operands);
         }

@@ -158,13 +158,16 @@ impl Sum {
 impl Sums {
     /// The only one that an accumulator of a CTA, or of a pair that begins with it, holds.
     pub fn held(&self, cta: usize, column: u32) -> Option<&Sum> {
-        let mut all = self.open.iter().filter(|sum| sum.cta == cta && sum.accumulator & 0xffff == column);
-        all.next().filter(|sum| !sum.with_others && all.next().is_none())
+        self.only(|sum| sum.cta == cta && sum.accumulator & 0xffff == column)
     }
 
     /// The only one that registers of a warpgroup hold, by the accumulator.
     pub fn in_registers(&self, cta: usize, accumulator: u32) -> Option<&Sum> {
-        let mut all = self.open.iter().filter(|sum| sum.is_of(cta, accumulator));
+        self.only(|sum| sum.is_of(cta, accumulator))
+    }
+
+    fn only(&self, which: impl Fn(&Sum) -> bool) -> Option<&Sum> {
+        let mut all = self.open.iter().filter(|sum| which(sum));
         all.next().filter(|sum| !sum.with_others && all.next().is_none())
     }
 

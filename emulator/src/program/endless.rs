@@ -2,7 +2,7 @@
 //! nothing in the loop changes.
 
 use super::Kernel;
-use super::flow::{predecessors, spread, successors};
+use super::flow::{around, predecessors, successors};
 use super::op::{Inst, Op, Reg};
 use rustc_hash::FxHashSet;
 
@@ -50,11 +50,7 @@ fn find(code: &[Inst]) -> Vec<Settled> {
     for (branch, target) in code.iter().enumerate().filter_map(back).take(MOST) {
         // With the loops around it, and by itself.
         for alone in [false, true] {
-            let (mut from, mut to) = (vec![false; code.len() + 1], vec![false; code.len() + 1]);
-            spread(target, &next, &mut from);
-            to[target] = alone;
-            spread(branch, &before, &mut to);
-            let inside: Vec<bool> = from.iter().zip(&to).map(|(from, to)| *from && *to).collect();
+            let inside = around(branch, target, alone, &next, &before);
             let members: Vec<u32> = (0..code.len()).filter(|&at| inside[at]).map(|at| at as u32).collect();
             if members.is_empty() || !seen.insert(members.clone()) {
                 continue;

@@ -137,6 +137,16 @@ pub fn spread(from: usize, ways: &[Vec<usize>], seen: &mut [bool]) {
     }
 }
 
+/// The loop around a branch back to a target, by instruction: all from which a way leads there, and to which one leads from there. `alone`: without the
+/// loops around it, of which is what leads to its begin.
+pub fn around(branch: usize, target: usize, alone: bool, next: &[Vec<usize>], before: &[Vec<usize>]) -> Vec<bool> {
+    let (mut from, mut to) = (vec![false; next.len() + 1], vec![false; next.len() + 1]);
+    spread(target, next, &mut from);
+    to[target] = alone;
+    spread(branch, before, &mut to);
+    from.iter().zip(&to).map(|(from, to)| *from && *to).collect()
+}
+
 /// Immediate post-dominators by the algorithm of Cooper, Harvey and Kennedy on the reversed graph.
 fn post_dominators(successors: &[Vec<usize>], exit: usize) -> Vec<Option<usize>> {
     let n = successors.len();

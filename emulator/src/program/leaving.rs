@@ -5,7 +5,7 @@
 
 use super::dependence::deciding;
 use super::facts::number;
-use super::flow::{NEVER, predecessors, spread, successors};
+use super::flow::{NEVER, around, predecessors, successors};
 use super::op::{Inst, Op, Reg};
 use super::{Kernel, opcode};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -150,12 +150,7 @@ impl Leaving {
 impl<'k> Around<'k> {
     fn of(code: &'k [Inst], branch: usize, target: usize, alone: bool) -> Around<'k> {
         let next = successors(code, true);
-        let (mut from, mut to) = (vec![false; code.len() + 1], vec![false; code.len() + 1]);
-        spread(target, &next, &mut from);
-        // What leads to its begin is of the loops around it.
-        to[target] = alone;
-        spread(branch, &predecessors(&next), &mut to);
-        let inside: Vec<bool> = from.iter().zip(&to).map(|(from, to)| *from && *to).collect();
+        let inside = around(branch, target, alone, &next, &predecessors(&next));
         let members = (0..code.len()).filter(|&at| inside[at]).collect();
         Around { code, next, members, inside }
     }

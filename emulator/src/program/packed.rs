@@ -12,10 +12,13 @@ pub fn alu(base: &str, mods: &[&str], ty: &str) -> Option<Alu> {
         "f64" => return approximate64(base, mods),
         _ => {}
     }
-    // FP16 may flush subnormals: on the way in, and on the way out.
-    if let Some(rest) = without_ftz(mods).filter(|_| ty.starts_with("f16")) {
-        return flushing(base, &rest, ty);
+    // FP16 may flush subnormals, but not where it is approximate.
+    let without = without_ftz(mods).filter(|_| ty.starts_with("f16"));
+    if without.is_some() && matches!(base, "ex2" | "tanh") {
+        return None;
     }
+    let flushes = without.is_some();
+    let mods = without.as_deref().unwrap_or(mods);
     // BF16's `ex2` is written with `.ftz`, and takes no other way (PTX ISA, ex2).
     let mods = match (base, mods, ty) {
         ("ex2", ["approx", "ftz"], "bf16" | "bf16x2") => &["approx"],
@@ -67,6 +70,8 @@ pub fn alu(base: &str, mods: &[&str], ty: &str) -> Option<Alu> {
         };
     }
     Some(match ty {
+        "f16" if flushes => half_width!(flushed, one),
+        "f16x2" if flushes => half_width!(flushed, both),
         "f16" => half_width!(fp16, one),
         "f16x2" => half_width!(fp16, both),
         "bf16" => half_width!(brain, one),
@@ -80,80 +85,33 @@ fn without_ftz<'a>(mods: &[&'a str]) -> Option<Vec<&'a str>> {
     mods.contains(&"ftz").then(|| mods.iter().copied().filter(|m| *m != "ftz").collect())
 }
 
-/// FP16 operations with `.ftz`.
-fn flushing(base: &str, mods: &[&str], ty: &str) -> Option<Alu> {
+/// FP16 operations with `.ftz`: subnormal numbers are zeros, on the way in and on the way out.
+mod flushed {
+    // Of results that are flushed already; and of functions that have no `.ftz`.
+    pub use super::fp16::{function, saturated};
+    use super::{flush16, fp16};
+
     fn low(x: u16) -> u16 {
         flush16(x.into()) as u16
     }
-    macro_rules! flushed {
-        ($each:ident) => {
-            match (base, mods) {
-                ("add", [] | ["rn"]) => lanes!(B32 | a, b | $each(a, b, 0, |x, y, _| low(fp16::sum(low(x), low(y))))),
-                ("sub", [] | ["rn"]) => {
-                    lanes!(B32 | a, b | $each(a, b, 0, |x, y, _| low(fp16::sum(low(x), low(y) ^ 0x8000))))
-                }
-                ("mul", [] | ["rn"]) => {
-                    lanes!(B32 | a, b | $each(a, b, 0, |x, y, _| low(fp16::product(low(x), low(y)))))
-                }
-                ("fma", ["rn"]) => {
-                    lanes!(T32 | a, b, c | $each(a, b, c, |x, y, w| low(fp16::fused(low(x), low(y), low(w), false))))
-                }
-                ("fma", ["rn", "relu"]) => {
-                    lanes!(T32 | a, b, c | $each(a, b, c, |x, y, w| low(fp16::fused(low(x), low(y), low(w), true))))
-                }
-                ("max", []) => {
-                    lanes!(B32 | a, b | $each(a, b, 0, |x, y, _| fp16::extreme(low(x), low(y), true, false)))
-                }
-                ("min", []) => {
-                    lanes!(B32 | a, b | $each(a, b, 0, |x, y, _| fp16::extreme(low(x), low(y), false, false)))
-                }
-                ("max", ["NaN"]) => {
-                    lanes!(B32 | a, b | $each(a, b, 0, |x, y, _| fp16::extreme(low(x), low(y), true, true)))
-                }
-                ("min", ["NaN"]) => {
-                    lanes!(B32 | a, b | $each(a, b, 0, |x, y, _| fp16::extreme(low(x), low(y), false, true)))
-                }
-                ("max", ["xorsign", "abs"]) => {
-                    lanes!(B32 | a, b | $each(a, b, 0, |x, y, _| fp16::with_signs(low(x), low(y), true, false)))
-                }
-                ("min", ["xorsign", "abs"]) => {
-                    lanes!(B32 | a, b | $each(a, b, 0, |x, y, _| fp16::with_signs(low(x), low(y), false, false)))
-                }
-                ("max", ["NaN", "xorsign", "abs"]) => {
-                    lanes!(B32 | a, b | $each(a, b, 0, |x, y, _| fp16::with_signs(low(x), low(y), true, true)))
-                }
-                ("min", ["NaN", "xorsign", "abs"]) => {
-                    lanes!(B32 | a, b | $each(a, b, 0, |x, y, _| fp16::with_signs(low(x), low(y), false, true)))
-                }
-                ("add", ["sat"] | ["rn", "sat"]) => {
-                    lanes!(B32 | a, b | $each(a, b, 0, |x, y, _| low(fp16::saturated(fp16::sum(low(x), low(y))))))
-                }
-                ("sub", ["sat"] | ["rn", "sat"]) => {
-                    lanes!(
-                        B32 | a,
-                        b | $each(a, b, 0, |x, y, _| low(fp16::saturated(fp16::sum(low(x), low(y) ^ 0x8000))))
-                    )
-                }
-                ("mul", ["sat"] | ["rn", "sat"]) => {
-                    lanes!(B32 | a, b | $each(a, b, 0, |x, y, _| low(fp16::saturated(fp16::product(low(x), low(y))))))
-                }
-                ("fma", ["rn", "sat"]) => {
-                    lanes!(
-                        T32 | a,
-                        b,
-                        c | $each(a, b, c, |x, y, w| low(fp16::saturated(fp16::fused(low(x), low(y), low(w), false))))
-                    )
-                }
-                ("neg", []) => lanes!(U32 | a | $each(a, 0, 0, |x, _, _| fp16::canonical(low(x) ^ 0x8000))),
-                ("abs", []) => lanes!(U32 | a | $each(a, 0, 0, |x, _, _| fp16::canonical(low(x) & 0x7fff))),
-                _ => return None,
-            }
-        };
+    pub fn canonical(x: u16) -> u16 {
+        fp16::canonical(low(x))
     }
-    Some(match ty {
-        "f16" => flushed!(one),
-        _ => flushed!(both),
-    })
+    pub fn sum(a: u16, b: u16) -> u16 {
+        low(fp16::sum(low(a), low(b)))
+    }
+    pub fn product(a: u16, b: u16) -> u16 {
+        low(fp16::product(low(a), low(b)))
+    }
+    pub fn fused(a: u16, b: u16, c: u16, relu: bool) -> u16 {
+        low(fp16::fused(low(a), low(b), low(c), relu))
+    }
+    pub fn extreme(a: u16, b: u16, max: bool, nan: bool) -> u16 {
+        fp16::extreme(low(a), low(b), max, nan)
+    }
+    pub fn with_signs(a: u16, b: u16, max: bool, nan: bool) -> u16 {
+        fp16::with_signs(low(a), low(b), max, nan)
+    }
 }
 
 /// On the low half only.
