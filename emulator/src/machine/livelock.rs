@@ -201,7 +201,7 @@ fn goes_on(state: &State) -> bool {
 
 /// Whether an instruction leaves everything as it is, but for registers, and finds the same again as long as nobody changes anything that is
 /// counted.
-fn only_looks(op: &Op) -> bool {
+pub fn only_looks(op: &Op) -> bool {
     match op {
         Op::Load(_)
         // What changes something says so itself.
@@ -250,6 +250,9 @@ impl Cluster<'_> {
         let now = [self.writes, self.far_writes];
         if self.warps[w].rounds.by.is_some_and(|(_, writes)| writes == now) {
             self.see_whether_all_go_round();
+            return;
+        }
+        if self.warps[w].fragments.len() > 1 && self.look(pc, |_| true).is_some() && self.let_waiting_go_on(w, f) {
             return;
         }
         let warp = &mut self.warps[w];
@@ -410,16 +413,20 @@ impl Cluster<'_> {
         let rounds = &self.warps[w].rounds;
         let by = self.endless_branch(w)?;
         let leaving = rounds.leaving.as_deref()?;
+        let found = self.look(by, |at| !leaving.idle.contains(&at));
+        Some((found.unwrap_or(by) as usize, found.is_some()))
+    }
+
+    /// The last instruction of the loop of a branch back that looks at memory, of those that decide, or at an mbarrier.
+    fn look(&self, branch: u32, decides: impl Fn(u32) -> bool) -> Option<u32> {
         let code = &self.kernel.code;
-        let Op::Branch { target, .. } = code.get(by as usize)?.op else { return None };
-        let decides = |at: u32| !leaving.idle.contains(&at);
+        let Op::Branch { target, .. } = code.get(branch as usize)?.op else { return None };
         let looks = |&at: &u32| match code[at as usize].op {
             Op::Load(_) | Op::Atomic(_) => decides(at),
             Op::BarrierWait { .. } => true,
             _ => false,
         };
-        let found = (target..=by).rev().find(looks);
-        Some((found.unwrap_or(by) as usize, found.is_some()))
+        (target..=branch).rev().find(looks)
     }
 
     /// All that it does and looks at from now on is noted, and its rounds count anew.
@@ -446,7 +453,7 @@ impl Chip<'_> {
         if !self.running.iter().all(|running| running.cluster.goes_round_until_told()) {
             return false;
         }
-        if let Some(at) = (0..self.running.len()).find(|&at| self.cluster(at).time_limit_ends()) {
+        if let Some(at) = (0..self.running.len()).find(|&at| self.cluster(at).goes_on_by_itself()) {
             // Who has waited goes on by itself.
             self.cluster(at).round_since = None;
             self.go_on(at, end);

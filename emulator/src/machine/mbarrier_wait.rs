@@ -14,6 +14,8 @@ use crate::report::{Actor, EventKind};
 
 /// Cycles after which a `mbarrier.try_wait` ends whose phase is not complete: assumption `try-wait-time-limit`.
 const TIME_LIMIT: u64 = 1 << 20;
+/// Times that lanes ask in vain before those that wait for them go on.
+const SOME: u64 = 16;
 /// Times that a warp asks in vain before it counts as one that does nothing else.
 const OFTEN: u64 = 1000;
 
@@ -69,6 +71,9 @@ impl Cluster<'_> {
             self.polls += 1;
             self.warps[w].polls += 1;
             self.warps[w].asks = Some((site, now));
+            if self.warps[w].polls.is_multiple_of(SOME) {
+                self.let_waiting_go_on(w, f);
+            }
             let registers = &mut self.warps[w].registers;
             registers.write_pred(p, mask, 0);
             registers.set_defined(Reg::Pred(p), mask, u32::MAX);
@@ -78,9 +83,14 @@ impl Cluster<'_> {
         Ok(())
     }
 
+    /// Nothing else goes on: whether anybody does by himself, lanes that wait for others of their warp or those whose time to wait is over.
+    pub fn goes_on_by_itself(&mut self) -> bool {
+        self.waiting_lanes_go_on() || self.time_limit_ends()
+    }
+
     /// Nothing else goes on: a `mbarrier.try_wait` that is not asked until it passes ends by its time limit, and says so; whether one did.
     /// Who asks until it passes waits for ever, and so does who has asked this often, in whatever loop: that is a hang.
-    pub fn time_limit_ends(&mut self) -> bool {
+    fn time_limit_ends(&mut self) -> bool {
         let waiting = |fragment: &Fragment| match fragment.state {
             State::Mbarrier { barrier, p, mask, since, .. } => Some((barrier, p, mask, since)),
             _ => None,

@@ -5,9 +5,17 @@
 //! the lanes would meet again, have to go on then. An H200 does so: of a warp with half of its lanes in `@p barrier.sync`, the others ended, or came to
 //! the barrier by another statement, and the barrier was complete; it was not where they spun for what came behind it.
 
+//!
+//! Nor do lanes wait for ever for those of their warp that ask again and again: ptxas lets lanes meet where their ways come together, also behind such
+//! a loop (BSSY and BSYNC), but the loop yields (YIELD, for sm_90a and sm_100a), and those that have met go on. On an H200 an arrival behind the wait of
+//! other lanes completed that wait, and 32 lanes took a lock one after the other. When they go on is not said; here they stay together for as long as
+//! somebody else brings about what is asked for.
+
 use super::cluster::Cluster;
+use super::livelock::only_looks;
 use super::warp::{Fragment, Meeting, State, Warp};
-use crate::program::flow::NEVER;
+use crate::program::flow::{NEVER, successors};
+use crate::program::op::Op;
 
 impl Cluster<'_> {
     /// Lanes of a fragment wait behind their instruction; the others go on.
@@ -78,6 +86,62 @@ impl Cluster<'_> {
             State::ClusterBarrier => lanes & !warp.cluster_arrived != 0,
             _ => false,
         }
+    }
+
+    /// Somebody asks for what nobody brings about: lanes of a warp that wait where they would meet those that ask go on, if they do something on
+    /// their way. Whether any do.
+    pub fn waiting_lanes_go_on(&mut self) -> bool {
+        let all = self.warps.iter().enumerate().flat_map(|(w, warp)| (0..warp.fragments.len()).map(move |f| (w, f)));
+        let asks = |&(w, f): &(usize, usize)| match self.warps[w].fragments[f].state {
+            State::Mbarrier { .. } => true,
+            _ => self.endless_branch(w).is_some_and(|branch| branch == self.warps[w].fragments[f].pc),
+        };
+        let asking: Vec<(usize, usize)> = all.filter(asks).collect();
+        asking.into_iter().fold(false, |any, (w, f)| self.let_waiting_go_on(w, f) || any)
+    }
+
+    /// The lanes of a fragment ask again and again: the same for those that wait for them. Whether any go on.
+    pub fn let_waiting_go_on(&mut self, w: usize, f: usize) -> bool {
+        let warp = &self.warps[w];
+        if warp.fragments.len() == 1 {
+            return false;
+        }
+        let fragment = &warp.fragments[f];
+        let (asks, time) = (fragment.pc, fragment.ready_at);
+        let outer = |&meeting: &u32| warp.meetings[meeting as usize].outer;
+        let met = |meeting: &u32| {
+            let there = |f: &Fragment| f.state == State::Meeting && f.meeting == Some(*meeting);
+            warp.fragments.iter().any(there) && self.acts_behind(warp.meetings[*meeting as usize].pc, asks)
+        };
+        let meetings: Vec<u32> = std::iter::successors(fragment.meeting, outer).filter(met).collect();
+        for &meeting in &meetings {
+            self.meet_later(w, meeting, time);
+        }
+        !meetings.is_empty()
+    }
+
+    /// Whether lanes from a place on do something that others can see, without those that ask at another place: before they come to an
+    /// instruction for whole warps, or there.
+    fn acts_behind(&self, from: u32, asks: u32) -> bool {
+        let code = &self.kernel.code;
+        let leads = successors(code, true);
+        // The loop in which they ask.
+        let inside = |pc: usize| match code[asks as usize].op {
+            Op::Branch { target, .. } => (target.min(asks)..=asks).contains(&(pc as u32)),
+            _ => pc as u32 == asks,
+        };
+        let (mut seen, mut open) = (vec![false; code.len()], vec![from as usize]);
+        while let Some(pc) = open.pop() {
+            let Some(inst) = code.get(pc) else { continue };
+            if std::mem::replace(&mut seen[pc], true) || inside(pc) || inst.op.is_for_warps() {
+                continue;
+            }
+            if matches!(inst.op, Op::Store(_) | Op::Atomic(_)) || inst.facts.visible && !only_looks(&inst.op) {
+                return true;
+            }
+            open.extend(&leads[pc]);
+        }
+        false
     }
 
     /// Lanes are to meet at the next instruction for whole warps instead, or where an outer part ends, if that comes before.

@@ -58,7 +58,7 @@ impl Cluster<'_> {
                     return Progress::Done;
                 }
                 (None, None) if self.waits_for_chip() => return Progress::Waits,
-                (None, None) if self.time_limit_ends() => Ok(()),
+                (None, None) if self.goes_on_by_itself() => Ok(()),
                 (None, None) => {
                     self.explain_hang();
                     break None;
@@ -80,7 +80,7 @@ impl Cluster<'_> {
                     break stop;
                 }
             }
-            if std::mem::take(&mut self.nobody_acts) && !self.waits_for_chip() && !self.time_limit_ends() {
+            if std::mem::take(&mut self.nobody_acts) && !self.waits_for_chip() && !self.goes_on_by_itself() {
                 self.explain_hang();
                 break None;
             }
