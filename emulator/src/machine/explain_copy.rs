@@ -93,8 +93,20 @@ impl Cluster<'_> {
                 Some(BulkWrites { .. }) if self.cure_of_stores_that_overlap(race).is_some() => {
                     return self.cure_of_stores_that_overlap(race);
                 }
-                Some(BulkWrites { .. }) => return cure(QUEUE_RULE, "Between the two, let the thread execute cp.async.bulk.commit_group and cp.async.bulk.wait_group 0 (without .read), or give each a destination of its own.".into()),
-                Some(AsyncCopies(_)) => return cure(QUEUE_RULE, "Between the two, let the thread execute cp.async.commit_group and cp.async.wait_group 0, or give each a destination of its own.".into()),
+                Some(BulkWrites { .. }) => {
+                    let (wait, why) =
+                        Cluster::wait_for_group(race, "cp.async.bulk.commit_group", "cp.async.bulk.wait_group");
+                    let help = format!(
+                        "Between the two, let the thread execute {wait} (without .read), or give each a destination of its own.{why}"
+                    );
+                    return cure(QUEUE_RULE, help);
+                }
+                Some(AsyncCopies(_)) => {
+                    let (wait, why) = Cluster::wait_for_group(race, "cp.async.commit_group", "cp.async.wait_group");
+                    let help =
+                        format!("Between the two, let the thread execute {wait}, or give each a destination of its own.{why}");
+                    return cure(QUEUE_RULE, help);
+                }
                 _ => {}
             }
         }

@@ -62,12 +62,12 @@ impl Cluster<'_> {
         match race.newer_groups {
             [_, 0] => (format!("{commit} and {wait} 0"), String::new()),
             [few, most] => {
-                let groups = counted(most, "group");
+                let groups = if most == 1 { "the group".into() } else { format!("the {most} groups") };
                 let less = match few < most {
-                    true => format!("; where only {few} are, as at the end of a loop, {few}"),
+                    true => format!("; where only {few} are, as at the end of a loop, it is {wait} {few}"),
                     false => String::new(),
                 };
-                (format!("{wait} {most}"), format!(" Behind the copy's group, {groups} more may be pending by then{less}."))
+                (format!("{wait} {most}"), format!(" It may leave {groups} committed behind the copy's{less}."))
             }
         }
     }
