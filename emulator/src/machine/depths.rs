@@ -310,14 +310,21 @@ impl Cluster<'_> {
     /// already is a note then.
     pub fn doubt(&mut self, diagnostic: Diagnostic, load: u32, guessed: bool) {
         let same = |doubted: &&mut Doubted| {
-            (&doubted.diagnostic.title, &doubted.diagnostic.labels[0].place) == (&diagnostic.title, &diagnostic.labels[0].place)
+            (&doubted.diagnostic.title, &doubted.diagnostic.labels[0].place)
+                == (&diagnostic.title, &diagnostic.labels[0].place)
         };
         match self.depths.doubted.iter_mut().find(same) {
             Some(doubted) => doubted.diagnostic.count += 1,
             None => {
                 let only_if_left = diagnostic.severity > Severity::Note;
                 let diagnostic = Diagnostic { severity: Severity::Finding, ..diagnostic };
-                self.depths.doubted.push(Doubted { diagnostic, loads: [load; 2], guessed, of_offset: true, only_if_left });
+                self.depths.doubted.push(Doubted {
+                    diagnostic,
+                    loads: [load; 2],
+                    guessed,
+                    of_offset: true,
+                    only_if_left,
+                });
             }
         }
     }

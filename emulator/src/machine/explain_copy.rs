@@ -103,8 +103,9 @@ impl Cluster<'_> {
                 }
                 Some(AsyncCopies(_)) => {
                     let (wait, why) = Cluster::wait_for_group(race, "cp.async.commit_group", "cp.async.wait_group");
-                    let help =
-                        format!("Between the two, let the thread execute {wait}, or give each a destination of its own.{why}");
+                    let help = format!(
+                        "Between the two, let the thread execute {wait}, or give each a destination of its own.{why}"
+                    );
                     return cure(QUEUE_RULE, help);
                 }
                 _ => {}

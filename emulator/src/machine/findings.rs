@@ -215,13 +215,14 @@ impl Findings {
     fn raise_many_lanes(&mut self) {
         const MANY: &str = "issued-by-many-lanes";
         let is_note = |d: &Diagnostic| d.code == MANY && d.severity == Severity::Note;
-        let of_bytes = |d: &Diagnostic| d.severity > Severity::Note && ["hang", "can-hang", TOO_EARLY].contains(&d.code);
+        let of_bytes =
+            |d: &Diagnostic| d.severity > Severity::Note && ["hang", "can-hang", TOO_EARLY].contains(&d.code);
         let first = |d: &Diagnostic| d.labels.first().map(|label| line(&label.place));
         let notes: Vec<Option<Line>> = self.list.iter().filter(|d| is_note(d)).map(first).collect();
         let copies = |label: &&Label| notes.contains(&Some(line(&label.place)));
-        let Some(early) = self.list.iter().find(|d| of_bytes(d) && d.labels.iter().any(|label| copies(&label))) else {
-            return;
-        };
+        let early = self.list.iter().filter(|d| of_bytes(d) && d.labels.iter().any(|label| copies(&label)));
+        // One that names what was announced, if there is one.
+        let Some(early) = early.min_by_key(|d| notes.contains(&first(d))) else { return };
         let severity = early.severity;
         let told: Vec<Label> =
             early.labels.first().into_iter().chain(early.labels.iter().skip(1).filter(copies)).cloned().collect();

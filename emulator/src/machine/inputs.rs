@@ -257,9 +257,14 @@ impl Copied {
                 (all - count) * GRANULE,
                 buffer.describe(first * GRANULE)
             ),
-            labels: vec![label(self.site, format!("threads store {} bytes of it here, or where else they do", count * GRANULE))],
+            labels: vec![label(
+                self.site,
+                format!("threads store {} bytes of it here, or where else they do", count * GRANULE),
+            )],
             rule: rule.into(),
-            help: format!("Compare the addresses that threads load from, and how far they go on from pass to pass, with the size of `{name}`."),
+            help: format!(
+                "Compare the addresses that threads load from, and how far they go on from pass to pass, with the size of `{name}`."
+            ),
             count: 1,
             confirmed: None,
         })

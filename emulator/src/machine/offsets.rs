@@ -151,7 +151,9 @@ impl Cluster<'_> {
         let leading = || {
             let few = d.elements.of_chunk();
             let next = format!("depths {few} to {} of {which}", 2 * few - 1);
-            told("leading", "16 to 29", next, d.leading, behind(GRANULE).filter(|_| d.swizzle == 0))
+            // Where the rows lie otherwise, they were stored with a swizzle.
+            let same = |right: &u32| behind(pitch + GRANULE) == behind(pitch).map(|row| row + right);
+            told("leading", "16 to 29", next, d.leading, behind(GRANULE).filter(|_| d.swizzle == 0).filter(same))
         };
         stride().or_else(leading)
     }

@@ -178,7 +178,8 @@ impl Sum {
     /// The depths that it does not have: between those that it has, and, of two tensors that have as many, from the first on and to the last.
     fn holes(&self) -> impl Iterator<Item = (Where, Range)> {
         let size = self.size.filter(|_| self.distance == 0);
-        let edge = |place, from: Option<i64>, to: Option<i64>| Some((place, (from?, to?))).filter(|(_, hole)| hole.0 < hole.1);
+        let edge =
+            |place, from: Option<i64>, to: Option<i64>| Some((place, (from?, to?))).filter(|(_, hole)| hole.0 < hole.1);
         let (first, last) = (self.depths.first().map(|range| range.0), self.depths.last().map(|range| range.1));
         let before = edge(Where::Before, size.map(|_| 0), first);
         let between = self.depths.windows(2).map(|two| (Where::Between, (two[0].1, two[1].0)));
@@ -249,7 +250,8 @@ impl Sums {
         let (Some(first), Some(second), None) = (all.next(), all.next(), all.next()) else { return };
         let Some(which) = first.goes_on_elsewhere(second) else { return };
         let (Some(&one), Some(&two)) = (first.of[which].first(), second.of[which].first()) else { return };
-        self.mixed = Some(Mixed { which, lines: [one, two], depths: [first.depths[0], second.depths[0]], mma: second.mma });
+        self.mixed =
+            Some(Mixed { which, lines: [one, two], depths: [first.depths[0], second.depths[0]], mma: second.mma });
     }
 
     /// What is told of that, at the end of a launch in which nothing else was found.

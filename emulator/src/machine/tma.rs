@@ -97,7 +97,7 @@ impl Cluster<'_> {
             }
             first = Some(this);
         }
-        if alike > 1 && matches!(op.kind, TmaKind::Load | TmaKind::Forward) && self.options.judges() {
+        if alike > 1 && matches!(op.kind, TmaKind::Load | TmaKind::Forward) {
             self.loaded_by_many_lanes(w, site, alike);
         }
         Ok(())
