@@ -36,7 +36,7 @@ pub const CODES: &[(&str, &str)] = &[
     ),
     (
         "issued-by-many-lanes",
-        "an instruction that one thread issues was executed by several lanes, or an MMA by several warps (a note of a store that is the same for all)",
+        "an instruction that one thread issues was executed by several lanes, or an MMA by several warps (a note of a copy that is the same for all, unless more bytes come of it than are announced)",
     ),
     ("lanes-missing", "lanes of the member mask did not reach a warp-wide instruction"),
     ("launch", "the launch does not fit the kernel or the GPU"),

@@ -9,6 +9,8 @@ use std::collections::BTreeSet;
 mod afar;
 #[path = "bugs/asked.rs"]
 mod asked;
+#[path = "bugs/audited.rs"]
+mod audited;
 #[path = "bugs/case.rs"]
 mod case;
 #[path = "bugs/causes.rs"]

@@ -135,16 +135,21 @@ impl Cluster<'_> {
             self.ctas[cta].loaded.taken(&laid);
         }
         self.ctas[cta].loaded.copies.multiplied(footprint.runs(base), &laid);
-        if footprint.granules() < u64::from(2 * laid.rows) {
+        let overlaps = footprint.granules() < u64::from(2 * laid.rows);
+        if overlaps {
             self.overlaps(cta, laid);
         } else if !laid.runs_over() && self.has_exchanged_offsets(cta, &laid) {
             // So its depths are no neighbours.
         } else if laid.runs_over() || laid.leaps() {
             self.check_rows(cta, laid);
+        } else if laid.d.swizzle == 0 {
+            self.check_offsets(cta, &laid);
         }
         self.note_overrun(cta, &laid);
         self.note_start(cta, &laid);
-        if !self.ctas[cta].sources.is_empty() && self.ctas[cta].loaded.tile(laid.d.start).is_none() {
+        // Where one offset is wrong, the rows are not where they are looked for.
+        let told = overlaps && (laid.d.swizzle != 0 || self.misled(cta, &laid).is_some());
+        if !told && !self.ctas[cta].sources.is_empty() && self.ctas[cta].loaded.tile(laid.d.start).is_none() {
             self.check_sources(cta, laid);
         }
     }
@@ -231,12 +236,15 @@ impl Cluster<'_> {
         let Some((first, second, same_part)) = laid.overlap() else { return };
         let Laid { which, d, site, mn_major, .. } = laid;
         let element = |(mn, k): Element| format!("row {mn}, depth {k}");
+        let misled = self.misled(cta, &laid);
         let mut diagnostic = self.problem(
             "operand-overlap",
             site,
             format!("different elements of the MMA's operand {which} lie in the same bytes of {}", self.shared_name(d.start)),
             RULE,
-            if mn_major || d.swizzle == 0 {
+            if let Some(misled) = &misled {
+                misled.help()
+            } else if mn_major || d.swizzle == 0 {
                 "Check stride and leading offset (bits 32 to 45, and 16 to 29, in units of 16 bytes): they may be exchanged.".into()
             } else {
                 format!(
@@ -266,7 +274,11 @@ impl Cluster<'_> {
             d.stride,
             d.leading
         );
-        self.findings.add(diagnostic);
+        // Windows leave nothing of their tile out.
+        match misled.filter(|_| windows) {
+            Some(misled) => self.doubt(diagnostic, misled.load, misled.guessed),
+            None => self.findings.add(diagnostic),
+        }
     }
 
     /// The rows of an operand are no neighbours in their tile: if a box was loaded there, are they those of the box?
@@ -296,10 +308,14 @@ impl Cluster<'_> {
         } else if row + eight < tile.rows {
             let what =
                 format!("has {these} in rows {row} to {} of the box, {those} not in the next rows", row + eight - 1);
-            (what, Severity::Note)
+            // The box has all of its rows, and it leads beyond them.
+            let last = d.start - column + (laid.rows.div_ceil(8) - 1) * d.stride;
+            let beyond = !mn_major && row + laid.rows <= tile.rows && last >= tile.start + tile.bytes;
+            (what, if beyond { Severity::Finding } else { Severity::Note })
         } else {
             return;
         };
+        let misled = self.misled(cta, &laid).filter(|_| !laid.runs_over()).map(|misled| misled.help());
         let mut diagnostic = self.problem(
             "box-mismatch",
             site,
@@ -310,10 +326,10 @@ impl Cluster<'_> {
                     "Let {which} begin where its part of a row is whole in the box's row of {w} bytes: check the start address of its descriptor (bits 0 to \
                      13: the address divided by 16), and by how much it goes on along K."
                 ),
-                false => format!(
+                false => misled.unwrap_or_else(|| format!(
                     "For a box of rows of {w} bytes, set the stride offset (bits 32 to 45) to {} bytes and begin within a row.",
                     eight * w
-                ),
+                )),
             },
         );
         diagnostic.severity = severity;

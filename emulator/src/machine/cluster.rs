@@ -351,15 +351,20 @@ impl<'a> Cluster<'a> {
         let first = race.conflict.first;
         let known = issuer.is_some_and(|warp| warp.views.came_before(first.actor) >= first.epoch);
         let in_time = race.in_time || known && matches!(race.memory, RaceMemory::Shared(_));
-        let relaxed_arrival =
-            issuer.filter(|_| in_time).and_then(|warp| self.relaxed_arrival_behind(first, &warp.views));
+        // What an engine writes, too, comes behind what its warp has heard of.
+        let giver = issuer.or_else(|| self.warps.get(race.by?));
+        let heard = |warp: &&Warp| warp.views.came_before(first.actor) >= first.epoch;
+        let giver = giver.filter(|warp| in_time || heard(warp) && matches!(race.memory, RaceMemory::Shared(_)));
+        let relaxed_arrival = giver.and_then(|warp| self.relaxed_arrival_behind(first, &warp.views));
         let narrow_fence = issuer.and_then(|warp| self.narrow_fence_between(first, warp));
         let race = Race { in_time, relaxed_arrival, narrow_fence, ..race };
         let key = (race.conflict.first.site, race.second.site, race.memory, race.conflict.reason);
         match self.race_keys.get(&key) {
             Some(&n) => {
+                let newer = self.groups_behind(first);
                 let known = &mut self.races[n];
                 known.count += 1;
+                known.newer_groups = [known.newer_groups[0].min(newer), known.newer_groups[1].max(newer)];
                 known.in_time &= race.in_time;
                 known.relaxed_arrival = known.relaxed_arrival.filter(|_| race.relaxed_arrival.is_some());
                 known.unwaited &= race.unwaited;
@@ -372,7 +377,7 @@ impl<'a> Cluster<'a> {
                 self.race_keys.insert(key, self.races.len());
                 self.raced.iter_mut().for_each(|raced| raced.push(self.races.len()));
                 let unheeded = self.unheeded_by(&race);
-                let group_wait = self.group_wait(first);
+                let (group_wait, newer_groups) = (self.group_wait(first), [self.groups_behind(first); 2]);
                 let first_passed = self.passed_for_second(&race);
                 let passed = match race.by.and_then(|w| self.warps.get(w)).or(issuer) {
                     Some(warp) if race.passed.is_empty() => warp.passed.clone(),
@@ -381,7 +386,7 @@ impl<'a> Cluster<'a> {
                 let not_fenced = race.conflict.reason == Reason::NotFenced && narrow_fence.is_none();
                 let reader = self.issuer(race.second).filter(|_| not_fenced);
                 let misplaced = reader.and_then(|reader| self.misplaced_fence(first, reader));
-                self.races.push(Race { passed, first_passed, unheeded, group_wait, misplaced, ..race });
+                self.races.push(Race { passed, first_passed, unheeded, group_wait, newer_groups, misplaced, ..race });
             }
         }
     }

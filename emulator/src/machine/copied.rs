@@ -94,12 +94,22 @@ impl Cluster<'_> {
         }
     }
 
+    /// A warp stores registers to tensor memory: what of them it has loaded, 16 bytes for each lane.
+    pub fn chunks_to_tensor(&mut self, w: usize, site: u32, registers: &[u16]) {
+        for (reg, places) in &self.warps[w].loaded_chunks.0 {
+            if matches!(reg, Reg::B32(reg) if registers.contains(reg)) {
+                let places = places.iter().flatten();
+                places.for_each(|&(buffer, offset)| self.inputs.copied(buffer, offset, site, true));
+            }
+        }
+    }
+
     /// A chunk of a buffer is copied to a place in shared memory: by a thread, or by its `cp.async`.
     pub fn chunk_copied(&mut self, to: Slot, from: Place, site: u32) {
         let cta = &mut self.ctas[to.cta];
         cta.sources.insert(to.offset as usize / CHUNK, from);
         cta.loaded.copies.stored(to.offset);
-        self.inputs.copied(from.0, from.1, site);
+        self.inputs.copied(from.0, from.1, site, false);
     }
 
     /// Where the chunk at an address came from, if that is known: it has the same bytes, which are not all alike.

@@ -103,6 +103,8 @@ pub struct Depths {
     turned: [Option<((usize, u32), i64)>; 2],
     /// What is told of tiles that threads copied, once it is known what nobody has read.
     doubted: Vec<Doubted>,
+    /// The statements by which threads copied chunks that nobody has read.
+    pub left_alone: Vec<u32>,
 }
 
 /// Slices of two tiles, of which threads copied one at least, at two distances. That may be meant: a tile can hold two parts of a matrix
@@ -114,6 +116,9 @@ struct Doubted {
     loads: [u32; 2],
     /// What is known of depths is concluded from the tiles themselves.
     guessed: bool,
+    /// An offset is told, by whatever is left of the tile; and where nothing is, whether it is told at all.
+    of_offset: bool,
+    only_if_left: bool,
 }
 
 /// A box of 64 columns is multiplied in four steps, by several warps perhaps.
@@ -295,7 +300,31 @@ impl Cluster<'_> {
             Some(doubted) => doubted.diagnostic.count += 1,
             None => {
                 let guessed = of_a.guessed || of_b.guessed;
-                self.depths.doubted.push(Doubted { diagnostic, loads: [of_a.load, of_b.load], guessed });
+                let loads = [of_a.load, of_b.load];
+                self.depths.doubted.push(Doubted { diagnostic, loads, guessed, of_offset: false, only_if_left: false });
+            }
+        }
+    }
+
+    /// An offset leads past a part of a tile, which somebody else may read: told at the end, by the statement that brought the tile. One that has told something
+    /// already is a note then.
+    pub fn doubt(&mut self, diagnostic: Diagnostic, load: u32, guessed: bool) {
+        let same = |doubted: &&mut Doubted| {
+            (&doubted.diagnostic.title, &doubted.diagnostic.labels[0].place)
+                == (&diagnostic.title, &diagnostic.labels[0].place)
+        };
+        match self.depths.doubted.iter_mut().find(same) {
+            Some(doubted) => doubted.diagnostic.count += 1,
+            None => {
+                let only_if_left = diagnostic.severity > Severity::Note;
+                let diagnostic = Diagnostic { severity: Severity::Finding, ..diagnostic };
+                self.depths.doubted.push(Doubted {
+                    diagnostic,
+                    loads: [load; 2],
+                    guessed,
+                    of_offset: true,
+                    only_if_left,
+                });
             }
         }
     }
@@ -354,8 +383,14 @@ impl Cluster<'_> {
 
     /// The run has ended, and something of what these statements brought was never read: whether what was in doubt leaves out depths, or may be meant.
     pub fn tell_depths(&mut self, left: &[u32]) {
-        for Doubted { mut diagnostic, loads, guessed } in std::mem::take(&mut self.depths.doubted) {
-            if guessed || !loads.iter().any(|load| left.contains(load)) {
+        for doubted in std::mem::take(&mut self.depths.doubted) {
+            let Doubted { mut diagnostic, loads, guessed, of_offset, only_if_left } = doubted;
+            let is_left = |load: &u32| left.contains(load) || of_offset && self.depths.left_alone.contains(load);
+            let none_left = !loads.iter().any(is_left);
+            if only_if_left && none_left {
+                continue;
+            }
+            if guessed || none_left {
                 diagnostic.severity = Severity::Note;
             }
             self.findings.add(diagnostic);
@@ -386,8 +421,13 @@ impl Cluster<'_> {
             title,
             "The stride offset of a matrix descriptor leads from eight rows of an operand to the next eight (PTX ISA 9.7.16.4.1, matrix \
              descriptor). Here it leads one operand into a part of the other one's tile.",
-            "Set the stride offset (bits 32 to 45, in units of 16 bytes) so that each operand stays within its own tile: eight rows of it."
-                .into(),
+            [a, b].iter().find_map(|laid| self.misled(cta, laid)).map_or_else(
+                || {
+                    "Set the stride offset (bits 32 to 45, in units of 16 bytes) so that each operand stays within its own tile: eight rows of it."
+                        .into()
+                },
+                |misled| misled.help(),
+            ),
         );
         diagnostic.severity = Severity::Finding;
         diagnostic.labels[0].text = text;

@@ -93,8 +93,21 @@ impl Cluster<'_> {
                 Some(BulkWrites { .. }) if self.cure_of_stores_that_overlap(race).is_some() => {
                     return self.cure_of_stores_that_overlap(race);
                 }
-                Some(BulkWrites { .. }) => return cure(QUEUE_RULE, "Between the two, let the thread execute cp.async.bulk.commit_group and cp.async.bulk.wait_group 0 (without .read), or give each a destination of its own.".into()),
-                Some(AsyncCopies(_)) => return cure(QUEUE_RULE, "Between the two, let the thread execute cp.async.commit_group and cp.async.wait_group 0, or give each a destination of its own.".into()),
+                Some(BulkWrites { .. }) => {
+                    let (wait, why) =
+                        Cluster::wait_for_group(race, "cp.async.bulk.commit_group", "cp.async.bulk.wait_group");
+                    let help = format!(
+                        "Between the two, let the thread execute {wait} (without .read), or give each a destination of its own.{why}"
+                    );
+                    return cure(QUEUE_RULE, help);
+                }
+                Some(AsyncCopies(_)) => {
+                    let (wait, why) = Cluster::wait_for_group(race, "cp.async.commit_group", "cp.async.wait_group");
+                    let help = format!(
+                        "Between the two, let the thread execute {wait}, or give each a destination of its own.{why}"
+                    );
+                    return cure(QUEUE_RULE, help);
+                }
                 _ => {}
             }
         }
@@ -120,25 +133,24 @@ impl Cluster<'_> {
                 self.cure_of_an_arrival_straight_before(first, second, false)
             }
             (BulkReads { .. } | BulkWrites { .. }, _) if self.cure_of_a_group_wait(race).is_some() => self.cure_of_a_group_wait(race),
-            (BulkReads { warp }, _) => Some(Cure {
-                labels: self.waits_of_others(warp as usize),
-                ..Cure::new(
+            (BulkReads { warp }, _) => {
+                let (wait, why) =
+                    Cluster::wait_for_group(race, "cp.async.bulk.commit_group", "cp.async.bulk.wait_group.read");
+                let then = then(warp, second);
+                let help = format!("Before {{}} is written again, let the thread that issued the copy execute {wait}{then}.{why}");
+                Some(Cure { labels: self.waits_of_others(warp as usize), ..Cure::new(STORE_RULE, help) })
+            }
+            (BulkWrites { warp }, _) => {
+                let (wait, why) =
+                    Cluster::wait_for_group(race, "cp.async.bulk.commit_group", "cp.async.bulk.wait_group");
+                let then = then(warp, second);
+                cure(
                     STORE_RULE,
                     format!(
-                        "Before {{}} is written again, let the thread that issued the copy execute cp.async.bulk.commit_group and \
-                         cp.async.bulk.wait_group.read 0{}.",
-                        then(warp, second)
+                        "Before the result is used, let the thread that issued the copy execute {wait} (without .read){then}.{why}"
                     ),
                 )
-            }),
-            (BulkWrites { warp }, _) => cure(
-                STORE_RULE,
-                format!(
-                    "Before the result is used, let the thread that issued the copy execute cp.async.bulk.commit_group and \
-                     cp.async.bulk.wait_group 0 (without .read){}.",
-                    then(warp, second)
-                ),
-            ),
+            }
             (AsyncCopies(warp), kind) => {
                 let told = self.cure_of_a_group_wait(race).or_else(|| self.cure_of_a_group_left(warp, first));
                 let told = told.or_else(|| self.cure_of_a_plain_arrival(race, warp));
@@ -147,12 +159,10 @@ impl Cluster<'_> {
                 }
                 let fence = if second.asynchronous { ", fence.proxy.async" } else { "" };
                 let barrier = if kind == Some(ActorKind::Warp(warp)) { "" } else { ", then a CTA barrier (bar.sync)" };
+                let (wait, why) = Cluster::wait_for_group(race, "cp.async.commit_group", "cp.async.wait_group");
                 cure(
                     ASYNC_RULE,
-                    format!(
-                        "After the copies, let every thread that issued some execute cp.async.commit_group and \
-                         cp.async.wait_group 0{fence}{barrier}."
-                    ),
+                    format!("After the copies, let every thread that issued some execute {wait}{fence}{barrier}.{why}"),
                 )
             }
             (_, Some(Mbarrier)) if race.conflict.second_writes => self.cure_of_an_arrival_before(race).or_else(|| self.cure_of_a_missing_wait(race)).or_else(|| self.cure_of_a_reader_not_counted(race)).or_else(|| self.cure_of_a_relaxed_arrival(first)).or_else(|| cure(

@@ -1,5 +1,6 @@
 //! Races of what a thread copies in groups: the wait for groups that came between, and why it did not wait for this copy's.
 
+use super::bulk::BulkGroups;
 use super::cluster::Cluster;
 use super::explain_copy::Cure;
 use super::names::counted;
@@ -32,12 +33,42 @@ impl Cluster<'_> {
     /// The latest wait for groups by the thread that issued a copy.
     pub fn group_wait(&self, copy: Stamp) -> Option<GroupWait> {
         match self.kind(copy)? {
-            ActorKind::BulkReads { warp } | ActorKind::BulkWrites { warp } => {
-                let mut threads = self.warps.get(warp as usize)?.bulk.values();
-                threads.find(|groups| [groups.reads.actor, groups.writes.actor].contains(&copy.actor))?.waited
-            }
             ActorKind::AsyncCopies(warp) => self.warps.get(warp as usize)?.copies_waited,
-            _ => None,
+            _ => self.bulk_groups_of(copy)?.waited,
+        }
+    }
+
+    fn bulk_groups_of(&self, copy: Stamp) -> Option<&BulkGroups> {
+        let (ActorKind::BulkReads { warp } | ActorKind::BulkWrites { warp }) = self.kind(copy)? else { return None };
+        let mut threads = self.warps.get(warp as usize)?.bulk.values();
+        threads.find(|groups| [groups.reads.actor, groups.writes.actor].contains(&copy.actor))
+    }
+
+    /// How many groups the thread that issued a copy has committed behind the copy's by now.
+    pub fn groups_behind(&self, copy: Stamp) -> u32 {
+        let newer = match self.kind(copy) {
+            Some(ActorKind::AsyncCopies(warp)) => self.warps.get(warp as usize).map(|warp| {
+                let open = warp.copies_open.iter().filter(|&&epoch| epoch > copy.epoch).count() as u32;
+                warp.copies.epoch.saturating_sub(copy.epoch + open)
+            }),
+            _ => self.bulk_groups_of(copy).map(|groups| groups.next.saturating_sub(copy.epoch + 1)),
+        };
+        newer.unwrap_or(0)
+    }
+
+    /// The wait that a thread lacks for the group of a copy, by its name without a number, and what it has to do for it: it may leave the groups that are
+    /// committed behind that one.
+    pub fn wait_for_group(race: &Race, commit: &str, wait: &str) -> (String, String) {
+        match race.newer_groups {
+            [_, 0] => (format!("{commit} and {wait} 0"), String::new()),
+            [few, most] => {
+                let groups = if most == 1 { "the group".into() } else { format!("the {most} groups") };
+                let less = match few < most {
+                    true => format!("; where only {few} are, as at the end of a loop, it is {wait} {few}"),
+                    false => String::new(),
+                };
+                (format!("{wait} {most}"), format!(" It may leave {groups} committed behind the copy's{less}."))
+            }
         }
     }
 

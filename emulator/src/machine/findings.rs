@@ -211,6 +211,35 @@ impl Findings {
         }
     }
 
+    /// Copies that several lanes start for one are what is wrong where more bytes come than were announced: that stands there, too.
+    fn raise_many_lanes(&mut self) {
+        const MANY: &str = "issued-by-many-lanes";
+        let is_note = |d: &Diagnostic| d.code == MANY && d.severity == Severity::Note;
+        let of_bytes =
+            |d: &Diagnostic| d.severity > Severity::Note && ["hang", "can-hang", TOO_EARLY].contains(&d.code);
+        let first = |d: &Diagnostic| d.labels.first().map(|label| line(&label.place));
+        let notes: Vec<Option<Line>> = self.list.iter().filter(|d| is_note(d)).map(first).collect();
+        let copies = |label: &&Label| notes.contains(&Some(line(&label.place)));
+        let early = self.list.iter().filter(|d| of_bytes(d) && d.labels.iter().any(|label| copies(&label)));
+        // One that names what was announced, if there is one.
+        let Some(early) = early.min_by_key(|d| notes.contains(&first(d))) else { return };
+        let severity = early.severity;
+        let told: Vec<Label> =
+            early.labels.first().into_iter().chain(early.labels.iter().skip(1).filter(copies)).cloned().collect();
+        let is_told = |d: &Diagnostic| is_note(d) && told.iter().any(|label| first(d) == Some(line(&label.place)));
+        let Some(n) = self.list.iter().position(is_told) else { return };
+        let mut cause = self.list.remove(n);
+        let own = first(&cause);
+        let others = told.into_iter().filter(|label| own != Some(line(&label.place)));
+        join_labels(&mut cause.labels, others.collect());
+        // Of one stage, or of others: they lack the same.
+        for other in self.list.extract_if(.., |d| is_note(d)) {
+            join_labels(&mut cause.labels, other.labels);
+        }
+        cause.severity = severity;
+        self.list.push(cause);
+    }
+
     /// Findings and errors, then notes; without those that follow from others, or with them behind those.
     pub fn finish(mut self, statements: &Statements) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
         self.join_causes(statements);
@@ -222,6 +251,7 @@ impl Findings {
         let put = |label: &Label| self.in_accumulator.contains(&line(&label.place));
         self.list.retain(|d| d.code != "scale-factors-apart" || !d.labels.iter().any(put));
         suspected::tell(&mut self.list, std::mem::take(&mut self.suspected), statements);
+        self.raise_many_lanes();
         self.drop_what_follows(statements);
         super::alike::join(&mut self.list);
         // A phase is overtaken where something is not waited for: what that does to data says more.

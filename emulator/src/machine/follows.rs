@@ -170,6 +170,10 @@ pub const FOLLOWS: &[Follows] = &[
     // Who does not wait at the cluster's barrier does not know what was done before it.
     Follows(&["mbarrier-init-unordered"], &["cluster-barrier"], anywhere, Then::Behind),
     Follows(&["phase-completed-early", "can-hang", "hang"], &["issued-by-many-lanes"], shares_a_line, Then::Dropped),
+    // Nor does a phase that the bytes of the others complete wait for all that is multiplied.
+    Follows(UNDEFINED, &["issued-by-many-lanes"], anywhere, Then::Behind),
+    Follows(&["operand-not-ready", "race-shared"], &["issued-by-many-lanes"], names_its_copy, Then::Dropped),
+    Follows(&["loaded-never-read"], &["issued-by-many-lanes"], shares_a_line, Then::Dropped),
     // What several lanes or warps issue is done again by each of them.
     Follows(&["product-added-twice"], &["issued-by-many-lanes"], is_of_the_same_mma, Then::Dropped),
     // Of an operand that does not lie as its box, the depths and the bytes beyond are others.

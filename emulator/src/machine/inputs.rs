@@ -82,10 +82,12 @@ const WORDS: usize = 64;
 /// A buffer that threads copy from.
 #[derive(Debug, Default)]
 struct Copied {
-    /// The chunks of it that they stored to shared memory, a bit each, by blocks.
+    /// The chunks of it that they stored to shared or tensor memory, a bit each, by blocks.
     chunks: FxHashMap<u64, Box<[u64; WORDS]>>,
     /// The first of these stores in the text.
     site: u32,
+    /// Some of them are to tensor memory.
+    to_tensor: bool,
 }
 
 /// The tensors of a launch that copies load from, and the buffers that threads copy from, by number.
@@ -144,9 +146,9 @@ impl Inputs {
     pub fn join(&mut self, other: Inputs) {
         self.otherwise.extend(other.otherwise);
         for (buffer, more) in other.copied {
-            let known =
-                self.copied.entry(buffer).or_insert_with(|| Copied { chunks: FxHashMap::default(), site: more.site });
+            let known = self.copied.entry(buffer).or_insert_with(|| Copied::by(more.site));
             known.site = known.site.min(more.site);
+            known.to_tensor |= more.to_tensor;
             for (block, words) in more.chunks {
                 let known = known.chunks.entry(block).or_insert_with(|| Box::new([0; WORDS]));
                 known.iter_mut().zip(*words).for_each(|(word, more)| *word |= more);
@@ -196,10 +198,11 @@ impl Inputs {
         all.into_iter().map(|(_, said)| said).chain(copied).collect()
     }
 
-    /// Threads store 16 bytes of a buffer, from this offset on, to shared memory.
-    pub fn copied(&mut self, buffer: usize, offset: u64, site: u32) {
-        let copied = self.copied.entry(buffer).or_insert_with(|| Copied { chunks: FxHashMap::default(), site });
+    /// Threads store 16 bytes of a buffer, from this offset on, to shared or tensor memory.
+    pub fn copied(&mut self, buffer: usize, offset: u64, site: u32, to_tensor: bool) {
+        let copied = self.copied.entry(buffer).or_insert_with(|| Copied::by(site));
         copied.site = copied.site.min(site);
+        copied.to_tensor |= to_tensor;
         copied.add(offset / GRANULE);
         if !offset.is_multiple_of(GRANULE) {
             copied.add(offset.div_ceil(GRANULE));
@@ -213,6 +216,10 @@ impl Inputs {
 }
 
 impl Copied {
+    fn by(site: u32) -> Copied {
+        Copied { chunks: FxHashMap::default(), site, to_tensor: false }
+    }
+
     fn add(&mut self, chunk: u64) {
         let of_block = WORDS as u64 * 64;
         let words = self.chunks.entry(chunk / of_block).or_insert_with(|| Box::new([0; WORDS]));
@@ -230,19 +237,34 @@ impl Copied {
         let first = (0..all).find(|&chunk| !self.has(chunk))?;
         let count = (0..all).filter(|&chunk| self.has(chunk)).count() as u64;
         let (name, size) = (&buffer.name, all * GRANULE);
+        let (memory, rule) = match self.to_tensor {
+            false => (
+                "shared",
+                "An MMA multiplies what lies in shared memory (PTX ISA, tcgen05.mma, wgmma.mma_async). What threads do not copy there takes no part in what it \
+                 computes.",
+            ),
+            true => (
+                "tensor or shared",
+                "An MMA multiplies what lies in tensor memory, for A, or in shared memory (PTX ISA, tcgen05.mma). What threads bring to neither takes no part in \
+                 what it computes.",
+            ),
+        };
         Some(Diagnostic {
             code: "input-not-loaded",
             severity: Severity::Note,
             title: format!(
-                "{} of the {size} bytes of `{name}` are never copied to shared memory: the first is {}",
+                "{} of the {size} bytes of `{name}` are never copied to {memory} memory: the first is {}",
                 (all - count) * GRANULE,
                 buffer.describe(first * GRANULE)
             ),
-            labels: vec![label(self.site, format!("threads store {} bytes of it here, or where else they do", count * GRANULE))],
-            rule: "An MMA multiplies what lies in shared memory (PTX ISA, tcgen05.mma, wgmma.mma_async). What threads do not copy there takes no part in \
-                   what it computes."
-                .into(),
-            help: format!("Compare the addresses that threads load from, and how far they go on from pass to pass, with the size of `{name}`."),
+            labels: vec![label(
+                self.site,
+                format!("threads store {} bytes of it here, or where else they do", count * GRANULE),
+            )],
+            rule: rule.into(),
+            help: format!(
+                "Compare the addresses that threads load from, and how far they go on from pass to pass, with the size of `{name}`."
+            ),
             count: 1,
             confirmed: None,
         })

@@ -238,9 +238,14 @@ impl Cluster<'_> {
             }
             let help = match self.is_unshifted(cta, laid) {
                 true => unshifted::HELP.into(),
-                false => self.may_be_turned(cta, laid).unwrap_or_else(|| {
-                    "Check start address (bits 0 to 13: the address divided by 16), leading and stride offset.".into()
-                }),
+                false => self
+                    .misled(cta, laid)
+                    .map(|misled| misled.help())
+                    .or_else(|| self.may_be_turned(cta, laid))
+                    .unwrap_or_else(|| {
+                        "Check start address (bits 0 to 13: the address divided by 16), leading and stride offset."
+                            .into()
+                    }),
             };
             return Err(Some(Box::new(self.problem(
                 "out-of-bounds",

@@ -96,7 +96,93 @@ impl Laid {
     }
 }
 
+/// An offset of a K-major operand that does not lead to where its next rows, or depths, lie in shared memory.
+pub struct Misled {
+    name: &'static str,
+    bits: &'static str,
+    /// What it leads to.
+    next: String,
+    found: u32,
+    right: u32,
+    /// What brought the first row, and whether the launch does not say how long the rows are that it came from.
+    pub load: u32,
+    pub guessed: bool,
+}
+
+impl Misled {
+    pub fn help(&self) -> String {
+        let Misled { name, bits, next, found, right, .. } = self;
+        format!(
+            "Set the {name} offset (bits {bits} of the matrix descriptor, in units of 16 bytes) to {right} bytes, {} in its field: so far behind the first lie {next} \
+             in shared memory. It is {found} bytes now.",
+            right / GRANULE as u32
+        )
+    }
+}
+
 impl Cluster<'_> {
+    /// The offset of a K-major operand that leads elsewhere than to what comes next in its tensor, if it is known where that lies.
+    pub fn misled(&self, cta: usize, laid: &Laid) -> Option<Misled> {
+        let Laid { d, rows, mn_major, which, .. } = *laid;
+        if mn_major {
+            return None;
+        }
+        let begin = d.chunk(0, 0, false);
+        let (here, pitch) = self.came_from(cta, &d, begin)?;
+        let behind = |bytes: u64| {
+            let (at, _) = self.lies_at(cta, here.wrapping_add(bytes))?;
+            at.checked_sub(begin).filter(|bytes| *bytes > 0 && u64::from(*bytes).is_multiple_of(GRANULE))
+        };
+        let (load, guessed) = match self.ctas[cta].loaded.tile(begin) {
+            Some(tile) => (tile.site, false),
+            None => {
+                let (buffer, _) = self.source(cta, begin)?;
+                let load = self.ctas[cta].shared_shadow.writer(begin.into())?.site;
+                (load, !self.row_width(cta, &d, buffer)?.1)
+            }
+        };
+        let told = |name, bits, next: String, found: u32, right: Option<u32>| {
+            right.filter(|right| *right != found).map(|right| Misled { name, bits, next, found, right, load, guessed })
+        };
+        let stride = || {
+            let next = format!("{} 8 to 15 of {which}", laid.lines());
+            told("stride", "32 to 45", next, d.stride, behind(8 * pitch).filter(|_| rows > 8))
+        };
+        let leading = || {
+            let few = d.elements.of_chunk();
+            let next = format!("depths {few} to {} of {which}", 2 * few - 1);
+            // Where the rows lie otherwise, they were stored with a swizzle.
+            let same = |right: &u32| behind(pitch + GRANULE) == behind(pitch).map(|row| row + right);
+            told("leading", "16 to 29", next, d.leading, behind(GRANULE).filter(|_| d.swizzle == 0).filter(same))
+        };
+        stride().or_else(leading)
+    }
+
+    /// An MMA reads an operand, K-major and without a swizzle, of which no elements share bytes: its offsets should lead to what comes next in its tensor, unless
+    /// all of the tile is read all the same. They are looked at once.
+    pub fn check_offsets(&mut self, cta: usize, laid: &Laid) {
+        let Laid { which, d, mn_major, site, .. } = *laid;
+        let (key, seen) = ((site, which, [d.leading, d.stride]), &mut self.offsets.seen);
+        if mn_major || seen.len() == MOST || seen.iter().any(|(known, _)| *known == key) {
+            return;
+        }
+        seen.push((key, false));
+        let Some(misled) = self.misled(cta, laid) else { return };
+        let Misled { name, ref next, found, load, .. } = misled;
+        let mut diagnostic = self.problem(
+            "box-mismatch",
+            site,
+            format!("{which} goes on by {found} bytes in {}, where {next} do not lie", self.shared_name(d.start)),
+            "Without a swizzle, the leading offset of a K-major operand leads to its next 16 bytes of depth, the stride offset to its next eight rows (PTX ISA \
+             9.7.16.4.1, matrix descriptor; 9.7.16.3.3, canonical layouts).",
+            misled.help(),
+        );
+        diagnostic.severity = Severity::Finding;
+        diagnostic.labels[0].text = format!("by the {name} offset of {which}, {found} bytes");
+        diagnostic.labels.push(self.label(load, "this stores the tile, of which a part is never read"));
+        self.doubt(diagnostic, misled.load, misled.guessed);
+    }
+
     /// An MMA reads an operand, of which no elements share bytes: whether each of its offsets leads where the other one should. They are looked at once.
     pub fn has_exchanged_offsets(&mut self, cta: usize, laid: &Laid) -> bool {
         let Laid { which, d, rows, mn_major, site } = *laid;

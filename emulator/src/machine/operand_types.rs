@@ -10,7 +10,8 @@ use crate::launch::{Content, NumberType, Random};
 use crate::tensor_map::Element;
 
 impl Cluster<'_> {
-    /// Boxes of one type that an MMA takes for two, or boxes of FP8 numbers that it takes for others: or, a note since a map may also be there to move bytes, for another one.
+    /// Boxes of one type that an MMA takes for two, or for another one, or boxes of FP8 numbers that it takes for others. Where the launch gives numbers of the
+    /// type that the MMA takes them for, its maps are there to move bytes.
     pub fn check_types(&mut self, site: u32, slices: [Slice; 2], formats: [Format; 2]) {
         let [a, b] = slices;
         if a.element == Some(Element::U8) && b.element == Some(Element::U8) {
@@ -26,7 +27,7 @@ impl Cluster<'_> {
         if alike && (of_a == loaded || ![Format::F16, Format::Bf16].contains(&formats[0])) {
             return;
         }
-        if alike && self.depths.of_other_type.contains(&site) {
+        if alike && (self.depths.of_other_type.contains(&site) || self.are_given_as(slices, formats[0])) {
             return;
         }
         self.depths.of_other_type.push(site);
@@ -41,11 +42,24 @@ impl Cluster<'_> {
              elements on their way.",
             format!("Give both the type {loaded}."),
         );
-        diagnostic.severity = if alike { Severity::Note } else { Severity::Finding };
+        diagnostic.severity = Severity::Finding;
         for (name, slice) in [("A", a), ("B", b)] {
             diagnostic.labels.push(self.label(slice.load, format!("{}: {loaded}", slice.brought(name))));
         }
         self.findings.add_alike(diagnostic);
+    }
+
+    /// Whether the launch gives random numbers of this type where one of these came from.
+    fn are_given_as(&self, slices: [Slice; 2], format: Format) -> bool {
+        let given = |slice: Slice| {
+            let (n, _) = self.global.find(slice.line?.tensor.0, 1)?;
+            match self.launch.buffers.get(n)?.content {
+                Content::Random(Random { number: NumberType::F16, .. }) => Some(Format::F16),
+                Content::Random(Random { number: NumberType::Bf16, .. }) => Some(Format::Bf16),
+                _ => None,
+            }
+        };
+        slices.into_iter().any(|slice| given(slice) == Some(format))
     }
 
     /// Tensor maps have no types of 8 bits but bytes. Which numbers those are, the launch says where it gives random ones.

@@ -134,12 +134,15 @@ impl Seen {
         self.of.rows.tensor == self.of.columns[0].tensor
     }
 
-    /// Whether two tiles of the same rows of A are stored in rows, or those of the same columns of B in columns, that do not belong together.
+    /// Whether two tiles of the same rows of A, or of most of the same, are stored in rows, or those of the same columns of B in columns, that do not belong
+    /// together.
     fn parts_from(&self, other: &Seen) -> bool {
         let [one, two] = [self, other];
-        let rows = one.of.rows == two.of.rows && one.of.rows.has(one.row()) != two.of.rows.has(two.row());
-        let columns =
-            one.of.columns == two.of.columns && one.of.has_column(one.column()) != two.of.has_column(two.column());
+        let rows = one.of.rows.has_most_of(&two.of.rows) && one.of.rows.has(one.row()) != two.of.rows.has(two.row());
+        let same = |columns: &Line| two.of.columns.iter().any(|other| columns.has_most_of(other));
+        let columns = one.of.columns.len() == two.of.columns.len()
+            && one.of.columns.iter().all(same)
+            && one.of.has_column(one.column()) != two.of.has_column(two.column());
         rows || columns
     }
 }

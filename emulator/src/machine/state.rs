@@ -294,6 +294,8 @@ pub struct Race {
     pub unheeded: Vec<super::unheeded::Unheeded>,
     /// The latest wait for groups of who issued the first, if that is a copy in a group.
     pub group_wait: Option<super::explain_groups::GroupWait>,
+    /// The groups that its thread had committed behind that of the first by then: the fewest, and the most.
+    pub newer_groups: [u32; 2],
     /// A proxy fence between the two that does not cover the first: its place in the list of the first's warp.
     pub narrow_fence: Option<usize>,
     /// A proxy fence that stands where it does not cover the first.
@@ -322,6 +324,7 @@ impl Race {
             relaxed_arrival: None,
             unheeded: vec![],
             group_wait: None,
+            newer_groups: [0; 2],
             narrow_fence: None,
             misplaced: None,
             count: 1,

@@ -58,12 +58,32 @@ struct Displaced {
     loads: [u32; 2],
 }
 
-/// Depths that were loaded for a sum and are missing in it, although those before and behind them are not.
+/// An accumulator that adds some depths of rows of A, or columns of B, and others of other ones.
+#[derive(Clone, Copy, Debug)]
+struct Mixed {
+    /// A, or B.
+    which: usize,
+    /// What is multiplied of two tiles, the later one behind.
+    lines: [Line; 2],
+    depths: [Range; 2],
+    mma: u32,
+}
+
+/// Where in a sum depths are missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Where {
+    Before,
+    Between,
+    Behind,
+}
+
+/// Depths that were loaded for a sum and are missing in it, although those before and behind them are not, or all others of both tensors.
 #[derive(Clone, Debug)]
 struct Gap {
     of: [SmallVec<[Line; 2]>; 2],
     /// Of A.
     depths: Range,
+    place: Where,
     distance: i64,
     mma: u32,
     /// The copies of A and of B.
@@ -77,6 +97,7 @@ pub struct Sums {
     done: Vec<Sum>,
     gaps: Vec<Gap>,
     displaced: Option<Displaced>,
+    mixed: Option<Mixed>,
     /// The boxes of A and B that an accumulator has added last, and the copies of those of which several are added to one.
     boxes: FxHashMap<(usize, u32), [(u32, u32); 2]>,
     of_several: BTreeSet<u32>,
@@ -106,6 +127,17 @@ impl Line {
 
     fn meets(&self, other: &Line) -> bool {
         self.tensor == other.tensor && self.first < other.end() && other.first < self.end()
+    }
+
+    /// Whether it has more than half of another's rows, which are as many.
+    pub fn has_most_of(&self, other: &Line) -> bool {
+        let what = |line: &Line| (line.tensor, line.rows, line.size, line.mn_major);
+        what(self) == what(other) && 2 * (self.first - other.first).abs() < self.rows
+    }
+
+    /// Rows of the same tensor, none of them the same.
+    fn is_apart_from(&self, other: &Line) -> bool {
+        (self.tensor, self.mn_major) == (other.tensor, other.mn_major) && !self.meets(other)
     }
 
     /// The depths of a box that has some of these rows.
@@ -143,8 +175,25 @@ impl Sum {
         }
     }
 
-    fn holes(&self) -> impl Iterator<Item = Range> {
-        self.depths.windows(2).map(|two| (two[0].1, two[1].0))
+    /// The depths that it does not have: between those that it has, and, of two tensors that have as many, from the first on and to the last.
+    fn holes(&self) -> impl Iterator<Item = (Where, Range)> {
+        let size = self.size.filter(|_| self.distance == 0);
+        let edge =
+            |place, from: Option<i64>, to: Option<i64>| Some((place, (from?, to?))).filter(|(_, hole)| hole.0 < hole.1);
+        let (first, last) = (self.depths.first().map(|range| range.0), self.depths.last().map(|range| range.1));
+        let before = edge(Where::Before, size.map(|_| 0), first);
+        let between = self.depths.windows(2).map(|two| (Where::Between, (two[0].1, two[1].0)));
+        before.into_iter().chain(between).chain(edge(Where::Behind, last, size))
+    }
+
+    /// Whether another part of the same accumulator has depths that this does not have, of other rows of A and the same columns of B, or the other way round:
+    /// of which operand. Both tensors have as many depths, and each is multiplied with the same.
+    fn goes_on_elsewhere(&self, other: &Sum) -> Option<usize> {
+        let straight = |sum: &Sum| sum.distance == 0 && !sum.with_others && sum.size.is_some();
+        let apart = |n: usize| self.of[n].iter().all(|one| other.of[n].iter().all(|two| one.is_apart_from(two)));
+        let once = || !self.depths.iter().any(|one| other.depths.iter().any(|two| one.0 < two.1 && two.0 < one.1));
+        let which = (0..2).find(|&n| self.of[1 - n] == other.of[1 - n] && apart(n))?;
+        (straight(self) && straight(other) && self.size == other.size && once()).then_some(which)
     }
 
     /// Whether it has some of these depths of the same rows and columns.
@@ -192,7 +241,50 @@ impl Sums {
         }
     }
 
+    /// Of what an accumulator holds: whether its depths come from different rows of A, or columns of B.
+    fn look_at_rows(&mut self, cta: usize, accumulator: u32) {
+        if self.mixed.is_some() {
+            return;
+        }
+        let mut all = self.open.iter().filter(|sum| sum.is_of(cta, accumulator));
+        let (Some(first), Some(second), None) = (all.next(), all.next(), all.next()) else { return };
+        let Some(which) = first.goes_on_elsewhere(second) else { return };
+        let (Some(&one), Some(&two)) = (first.of[which].first(), second.of[which].first()) else { return };
+        self.mixed =
+            Some(Mixed { which, lines: [one, two], depths: [first.depths[0], second.depths[0]], mma: second.mma });
+    }
+
     /// What is told of that, at the end of a launch in which nothing else was found.
+    pub fn judge_rows(&self, label: impl Fn(u32, String) -> Label) -> Option<Diagnostic> {
+        let Mixed { which, lines, depths, mma } = self.mixed?;
+        let (name, rows, other) = [("A", "rows", "columns of B"), ("B", "columns", "rows of A")][which];
+        let [one, two] = [0, 1].map(|n| {
+            let (Line { first, rows: count, .. }, (from, to)) = (lines[n], depths[n]);
+            format!("depths {from} to {} of {rows} {first} to {} of {name}", to - 1, first + count - 1)
+        });
+        let mut labels = vec![label(mma, format!("both are multiplied with the same {other}, and added up"))];
+        labels.push(label(lines[0].load, format!("{name} is loaded here")));
+        if lines[1].load != lines[0].load {
+            labels.push(label(lines[1].load, format!("the other {rows} of {name} are loaded here")));
+        }
+        Some(Diagnostic {
+            code: "box-mismatch",
+            severity: Severity::Finding,
+            title: format!("a sum is made of {one}, and of {two}"),
+            labels,
+            rule: "An element of D is the sum over all depths of one row of A and one column of B (PTX ISA, tcgen05.mma, wgmma.mma_async): an accumulator adds the \
+                   depths of one tile of each. These are other depths of another tile."
+                .into(),
+            help: format!(
+                "Let the coordinate of {name} that is not K stay as it is from the first tile along K of a sum to the last one, and let the loop that multiplies \
+                 take as many tiles for a sum as are loaded for it."
+            ),
+            count: 1,
+            confirmed: None,
+        })
+    }
+
+    /// What is told of depths that do not belong together, at the end of a launch in which nothing else was found.
     pub fn judge_depths(&self, label: impl Fn(u32, String) -> Label) -> Option<Diagnostic> {
         let Displaced { depths: (from, to), distance, mma, loads } = self.displaced?;
         let (first, last) = (from - distance, to - distance - 1);
@@ -235,7 +327,10 @@ impl Sums {
     /// The cluster has ended.
     pub fn close_all(&mut self) {
         let all: BTreeSet<(usize, u32)> = self.open.iter().map(|sum| (sum.cta, sum.accumulator)).collect();
-        all.into_iter().for_each(|(cta, accumulator)| self.look_at_depths(cta, accumulator));
+        for (cta, accumulator) in all {
+            self.look_at_depths(cta, accumulator);
+            self.look_at_rows(cta, accumulator);
+        }
         self.close(|_| true);
     }
 
@@ -269,6 +364,7 @@ impl Sums {
         });
         self.gaps.extend(other.gaps);
         self.displaced = self.displaced.or(other.displaced);
+        self.mixed = self.mixed.or(other.mixed);
     }
 
     /// What is missing in sums, at the end of a launch in which nothing else was found. Parameters or memory `may_tell` an MMA which tiles to leave out: a
@@ -285,15 +381,25 @@ impl Sums {
             0 => format!("{} of A and of B", of(first.depths)),
             _ => format!("{} of A, and {} of B,", of(first.depths), of(of_b)),
         };
-        let mut labels = vec![label(first.mma, "this MMA adds those before and those behind them".into())];
+        let others = match first.place {
+            Where::Before => "those behind them",
+            Where::Between => "those before and those behind them",
+            Where::Behind => "those before them",
+        };
+        let mut labels = vec![label(first.mma, format!("this MMA adds {others}"))];
         for (name, load) in ["A", "B"].into_iter().zip(first.loads) {
             labels.push(label(load, format!("the box of {name} that nobody reads is loaded here")));
         }
         let told = mmas.is_empty();
+        let place = match first.place {
+            Where::Before => "at the beginning",
+            Where::Between => "in the middle",
+            Where::Behind => "at the end",
+        };
         Some(Diagnostic {
             code: slices::CODE,
             severity: if told { Severity::Note } else { Severity::Finding },
-            title: format!("{what} are loaded and never multiplied, in the middle of a sum"),
+            title: format!("{what} are loaded and never multiplied, {place} of a sum"),
             labels,
             rule: match told {
                 false => "D is the sum over all depths of A and B (PTX ISA, tcgen05.mma, wgmma.mma_async): what lies in these of both, and is not zero, is missing \
@@ -302,9 +408,16 @@ impl Sums {
                          in it. Parameters or memory say which rounds leave the MMA out: where they mean a mask, or what another launch adds, nothing is wrong.",
             }
             .into(),
-            help: "Let the MMAs take every stage that is waited for: look what keeps them from this one, or whether their descriptors lead to another stage \
-                   that time."
-                .into(),
+            help: match first.place {
+                Where::Between => {
+                    "Let the MMAs take every stage that is waited for: look what keeps them from this one, or whether their descriptors lead to another stage \
+                     that time."
+                }
+                Where::Before | Where::Behind => {
+                    "Let the loop that multiplies go over the same tiles along K as the loop that loads: compare where the two begin and end."
+                }
+            }
+            .into(),
             count: gaps().filter(|gap| (gap.mma, gap.loads) == (first.mma, first.loads)).count() as u64,
             confirmed: None,
         })
@@ -323,6 +436,7 @@ impl Cluster<'_> {
         let Some(&cta) = group.first() else { return };
         if !adds {
             self.sums.look_at_depths(cta, accumulator);
+            self.sums.look_at_rows(cta, accumulator);
             self.sums.close(|sum| sum.is_of(cta, accumulator));
         }
         let lines = |laid: &Laid| group.iter().map(|&c| self.line_of(c, laid)).collect::<Option<SmallVec<[_; 2]>>>();
@@ -347,13 +461,18 @@ impl Cluster<'_> {
         self.sums.open.push(Sum { cta, accumulator, of, distance, size, depths, with_others, mma: a.site });
     }
 
-    /// The cluster has ended: depths in the middle of sums of which a CTA has loaded a box of A and one of B that nobody has read anything of.
+    /// The cluster has ended: depths that are missing in sums, of which a CTA has loaded a box of A and one of B that nobody has read anything of. Those before
+    /// and behind all others count where such boxes come to the edge of the tensors: who loads ahead may bring some that another launch multiplies.
     pub fn depths_left_out(&mut self) {
         let mut gaps = vec![];
-        for sum in self.sums.done.iter().filter(|sum| !sum.with_others && sum.depths.len() > 1) {
+        for sum in self.sums.done.iter().filter(|sum| !sum.with_others) {
             let unused = self.ctas[sum.cta].loaded.unused();
+            if unused.is_empty() {
+                continue;
+            }
             let [a, b] = [0, 1].map(|n| sum.of[n][0]);
-            for hole in sum.holes() {
+            for (place, hole) in sum.holes() {
+                let before = gaps.len();
                 let of_a = unused.iter().filter_map(|tile| Some((tile, a.depths_in(tile)?)));
                 let inside = |depths: &Range| hole.0 <= depths.0 && depths.1 <= hole.1;
                 for (tile, depths) in of_a.filter(|(_, depths)| inside(depths)) {
@@ -361,8 +480,14 @@ impl Cluster<'_> {
                     let Some(other) = unused.iter().find(|tile| b.depths_in(tile) == same) else { continue };
                     if self.has_data(tile) && self.has_data(other) {
                         let (of, loads) = (sum.of.clone(), [tile.site, other.site]);
-                        gaps.push(Gap { of, depths, distance: sum.distance, mma: sum.mma, loads });
+                        gaps.push(Gap { of, depths, place, distance: sum.distance, mma: sum.mma, loads });
                     }
+                }
+                let mut left: SmallVec<[Range; 4]> = gaps[before..].iter().map(|gap: &Gap| gap.depths).collect();
+                left.sort_unstable();
+                let end = left.iter().try_fold(hole.0, |end, range| (range.0 <= end).then_some(range.1.max(end)));
+                if place != Where::Between && end.is_none_or(|end| end < hole.1) {
+                    gaps.truncate(before);
                 }
             }
         }
@@ -391,6 +516,10 @@ mod tests {
         }
         assert_eq!(sum.holes().count(), 0, "{:?}", sum.depths);
         sum.add((128, 144));
-        assert_eq!(sum.holes().collect::<Vec<_>>(), [(96, 128)]);
+        assert_eq!(sum.holes().collect::<Vec<_>>(), [(Where::Between, (96, 128))]);
+        sum.size = Some(150);
+        sum.depths[0].0 = 16;
+        let edges = [(Where::Before, (0, 16)), (Where::Between, (96, 128)), (Where::Behind, (144, 150))];
+        assert_eq!(sum.holes().collect::<Vec<_>>(), edges);
     }
 }

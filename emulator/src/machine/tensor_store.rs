@@ -87,6 +87,7 @@ impl Cluster<'_> {
         let issued = Stamp { epoch: warp.epoch, ..stamp };
         let memory = RaceMemory::Tensor(c);
         if self.options.judges() {
+            self.chunks_to_tensor(w, site, cells.s);
             let quarter = (lane / 32) as usize;
             shape.starts(column).into_iter().for_each(|from| self.supplies.stores(c, (from, columns)));
             match shape {

@@ -76,7 +76,7 @@ impl Cluster<'_> {
     /// Issues a bulk copy, for each lane that executes it.
     pub fn tma(&mut self, at: At, op: &TmaOp) -> Result<(), Stop> {
         let At { w, f, mask, site } = at;
-        let mut first = None;
+        let (mut first, mut alike) = (None, 1);
         for lane in lanes(mask) {
             let one = At { mask: 1 << lane, ..at };
             let registers = &self.warps[w].registers;
@@ -86,7 +86,9 @@ impl Cluster<'_> {
                 op.coordinates.iter().chain(&op.bytes).chain(&op.mask).map(|&c| registers.b32[usize::from(c)][lane]);
             let this = (operand(&op.map), operand(&op.shared), coordinates.collect::<SmallVec<[u32; 6]>>());
             // The same store as that of the lane before: the assembler makes one instruction of both, for the warp (ptxas 13, UTMASTG).
-            let again = op.kind == TmaKind::Store && first.as_ref() == Some(&this);
+            let same = first.as_ref() == Some(&this);
+            let again = op.kind == TmaKind::Store && same;
+            alike += u32::from(same);
             self.tma_one(one, lane, op, again)?;
             if again {
                 self.stored_by_many_lanes(site, mask.count_ones());
@@ -95,7 +97,25 @@ impl Cluster<'_> {
             }
             first = Some(this);
         }
+        if alike > 1 && matches!(op.kind, TmaKind::Load | TmaKind::Forward) {
+            self.loaded_by_many_lanes(w, site, alike);
+        }
         Ok(())
+    }
+
+    /// A note, unless what was announced does not count the bytes of all of them: see `Findings::finish`.
+    fn loaded_by_many_lanes(&mut self, w: usize, site: u32, lanes: u32) {
+        let mut diagnostic = self.problem(
+            "issued-by-many-lanes",
+            site,
+            format!("{lanes} lanes of {} each start this copy, from the same place to the same place", self.warp_name(w)),
+            "Each thread that executes a copy starts one, and the bytes of each are counted at its mbarrier (PTX ISA, cp.async.bulk, cp.async.bulk.tensor): a phase \
+             is complete when as many have come as were announced (expect_tx), whichever copies they are of.",
+            "Let one elected lane execute it (elect.sync), and what announces its bytes, once.".into(),
+        );
+        diagnostic.severity = Severity::Note;
+        diagnostic.labels[0].text = format!("{lanes} copies for one: {lanes} times its bytes come to its mbarrier");
+        self.findings.add(diagnostic);
     }
 
     fn stored_by_many_lanes(&mut self, site: u32, lanes: u32) {

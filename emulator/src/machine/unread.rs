@@ -142,6 +142,7 @@ impl Cluster<'_> {
                 None => self.if_clean.push(diagnostic),
             }
         }
+        self.depths.left_alone.extend(all.keys());
         all.into_iter().filter(|(_, left)| left.beside.is_some()).map(|(site, _)| site).collect()
     }
 

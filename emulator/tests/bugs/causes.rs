@@ -69,13 +69,18 @@ fn both_ctas_of_a_pair_load_one_half() {
 }
 
 #[test]
-fn another_type_of_the_same_width_is_noted_once() {
+fn another_type_of_the_same_width_is_told_once() {
+    let told_at = |report: &Report, lines: &[u32], part: &str| {
+        only(report, "type-mismatch", lines[0], &[part]);
+        let named = |line: &u32| report.findings[0].labels.iter().any(|label| label.place.line == *line);
+        assert!(lines.iter().all(named), "{lines:?}: {}", told(&report.findings));
+    };
     let report = broken(false, "ring3_bf16", &[(253, "135267472", "135266320")]);
-    noted(&report, "type-mismatch", &[&[255, 263, 123, 131]], &["Give both the type BF16."]);
+    told_at(&report, &[255, 263, 123, 131], "Give both the type BF16.");
     // Loaded by maps of three dimensions, of which a box has one matrix.
     let edits = [1636, 1664, 1693, 1722].map(|line| (line, "272696464", "272695312"));
     let report = broken(true, "cutlass_mn_bf16", &edits);
-    noted(&report, "type-mismatch", &[&[1642, 1671]], &["takes A and B for FP16, which are BF16"]);
+    told_at(&report, &[1642, 1671], "takes A and B for FP16, which are BF16");
 }
 
 /// The CTA that the mask names in place of another one gets more than it announces: that follows.

@@ -357,13 +357,13 @@ pub fn cases() -> Vec<Case> {
     ]
 }
 
-/// The instruction descriptor names another type than the tensor maps: a note, since a map may be there to move bytes.
+/// The instruction descriptor names another type than the tensor maps.
 #[test]
 fn operands_that_are_taken_for_another_type() {
     let bf16 = "tcgen05.mma.cta_group::1.kind::f16 [%r23], %rd2, %rd3, 0x08100490, %p7;";
     let report = run(Ring, &[("@mma", bf16)], |_| {}, 400_000);
-    let note = report.notes.iter().find(|note| note.code == "type-mismatch").expect("they were loaded as FP16");
-    says(note, &["takes A and B for BF16, which are FP16", "Give both the type FP16."]);
+    let found = report.findings.iter().find(|found| found.code == "type-mismatch").expect("they were loaded as FP16");
+    says(found, &["takes A and B for BF16, which are FP16", "Give both the type FP16."]);
 }
 
 const COPIED_BY_THE_OTHER: &[(&str, &str)] = &[

@@ -216,3 +216,18 @@ fn warps_store_the_rows_of_their_lanes() {
     launched.params[2] = Param::Pointer { buffer: 2, offset: 0 };
     noted(&common::run(&common::load(&text), &launched, None, 1_000_000), "st.global.v4.b32 [%rd5]");
 }
+
+/// Tiles of B of which some begin eight rows further on than those of others that are stored in the same columns.
+#[test]
+fn columns_of_b_have_one_place() {
+    let shifted = |by: &str| {
+        let to = format!("    shl.b32 %r19, %r19, 7;\n    shr.u32 %r90, %r13, {by};\n    add.u32 %r19, %r19, %r90;");
+        of(&[("    shl.b32 %r19, %r19, 7;", to.as_str())], launch)
+    };
+    let (report, result) = shifted("8");
+    assert!(all(&report).is_empty() && result == Result::Right, "{}", told(&all(&report)));
+    let (report, result) = shifted("4");
+    let [found] = &report.findings[..] else { panic!("{}", told(&all(&report))) };
+    assert!(found.code == "box-mismatch" && result == Result::Wrong);
+    says(found, &["columns 8 to 135 of B is stored from row 128, column 0 of D on", "[%r17], [%rd1, "]);
+}

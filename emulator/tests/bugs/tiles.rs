@@ -405,7 +405,7 @@ pub fn cases() -> Vec<Case> {
             "both operands are taken for BF16, and the buffers hold FP16",
             OneTile,
             &[("0x08200010", "0x08200490")],
-            Notes("type-mismatch", MMA, Result::Wrong),
+            Finds(&[("type-mismatch", MMA)]),
         )
         .launched(|launch| {
             without_rows(launch);
