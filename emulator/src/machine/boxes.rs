@@ -147,9 +147,9 @@ impl Cluster<'_> {
         }
         self.note_overrun(cta, &laid);
         self.note_start(cta, &laid);
+        let by_threads = !self.ctas[cta].sources.is_empty() && self.ctas[cta].loaded.tile(laid.d.start).is_none();
         // Where one offset is wrong, the rows are not where they are looked for.
-        let told = overlaps && (laid.d.swizzle != 0 || self.misled(cta, &laid).is_some());
-        if !told && !self.ctas[cta].sources.is_empty() && self.ctas[cta].loaded.tile(laid.d.start).is_none() {
+        if by_threads && !(overlaps && (laid.d.swizzle != 0 || self.misled(cta, &laid).is_some())) {
             self.check_sources(cta, laid);
         }
     }
