@@ -3,7 +3,7 @@
 use crate::bad_input::BadInput;
 use crate::file::text_of;
 use crate::locate::locate;
-use crate::tree::Node;
+use crate::tree::{DEEPEST, Node};
 use crate::{shape, show};
 use emulator::{Content, Launch};
 use serde_json::error::Category;
@@ -76,6 +76,9 @@ fn misread(text: &str, error: &serde_json::Error) -> (String, &'static str) {
         _ if text.starts_with('\u{feff}') => {
             ("the file begins with a byte-order mark".into(), "Save it as UTF-8 without one.")
         }
+        Category::Syntax if said == "recursion limit exceeded" => {
+            (format!("this is no launch file: here more than {DEEPEST} values lie within each other"), SHALLOW)
+        }
         Category::Eof => ("this is no JSON: the text ends too early".into(), JSON),
         Category::Syntax => (format!("this is no JSON: {said}"), JSON),
         Category::Data | Category::Io => (format!("this is no launch file: {said}"), SCHEMA),
@@ -83,6 +86,7 @@ fn misread(text: &str, error: &serde_json::Error) -> (String, &'static str) {
 }
 
 const JSON: &str = "Write JSON (RFC 8259): names and texts in double quotes, a comma between values and none behind the last, no comments.";
+const SHALLOW: &str = "Close the brackets: the values of a launch file lie a few deep (docs/launch.schema.json).";
 const SCHEMA: &str = "docs/launch.schema.json says what there is.";
 
 /// The word that ends where serde stopped.

@@ -4,7 +4,7 @@ use crate::locate::{skip, space};
 use std::ops::Range;
 
 /// Values within values, at most: as many as serde_json reads.
-const DEEPEST: usize = 128;
+pub const DEEPEST: usize = 128;
 
 /// A value.
 #[derive(Debug)]

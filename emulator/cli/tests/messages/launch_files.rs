@@ -281,6 +281,23 @@ fn launch_files_are_refused_at_their_field() {
     assert_eq!(emulate_texts(KERNEL, &file("", ""), &[]).status, 0);
 }
 
+/// What is not closed is no end of it: the reader stops at the 128th level.
+#[test]
+fn what_lies_too_deep_is_told_in_words_of_ours() {
+    let deep = "[".repeat(200);
+    for text in [deep.clone(), format!("{{\"entry\": \"k\",\n \"buffers\": {deep}")] {
+        let said = emulate_texts(KERNEL, &text, &[]);
+        assert_eq!((said.status, said.out.as_str()), (2, ""));
+        assert!(said.err.starts_with("error: this is no launch file: here more than 128 values lie within each other\n"), "{}", said.err);
+        assert!(said.err.contains("= try: Close the brackets"), "{}", said.err);
+    }
+    let closed = format!("{{\"entry\": \"k\", \"buffers\": {deep}{}}}", "]".repeat(200));
+    for text in [closed.clone(), closed.replace("buffers", "grid"), closed.replace("buffers", "unknown")] {
+        let said = emulate_texts(KERNEL, &text, &[]);
+        assert!(said.status == 2 && !said.err.contains("recursion"), "{}", said.err);
+    }
+}
+
 /// What a launch of a newcomer lacks: the message says what the kernel has, and what to write.
 #[test]
 fn a_launch_that_does_not_fit_is_told_what_would() {
