@@ -432,7 +432,7 @@ fn a_refusal_names_the_nearest_form() {
         red.global.max.noftz.f16
             Write `red.global.max.noftz.v2.f16`; other words there are `.v4`, `.v8`.
         multimem.ld_reduce.relaxed.gpu.global.add.f32
-            No form of this opcode is modelled; `emulate --list-instructions` lists all that are.
+            Its address stands for memory of several GPUs at once (a multicast object, cuMulticastCreate); a launch has the buffers of one GPU, and nothing that says which of them such an address means. On one GPU, `ld`, `st` and `red` on its own buffer do the same.
         st.async.release.gpu.global.b32
             The nearest form that is modelled: `st.release.gpu.global.b32`. `emulate --list-instructions` lists all.
         red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.min.u64
@@ -472,7 +472,7 @@ fn a_refusal_names_the_nearest_form() {
         atom.global.and.b128
             The nearest form that is modelled: `atom.global.and.b32`. `emulate --list-instructions` lists all.
         multimem.red.relaxed.gpu.global.add.f32
-            No form of this opcode is modelled; `emulate --list-instructions` lists all that are.
+            Its address stands for memory of several GPUs at once (a multicast object, cuMulticastCreate); a launch has the buffers of one GPU, and nothing that says which of them such an address means. On one GPU, `ld`, `st` and `red` on its own buffer do the same.
         redux.sync.add.f32
             The nearest form that is modelled: `redux.sync.add.u32`. `emulate --list-instructions` lists all.
         sqrt.approx.f64
