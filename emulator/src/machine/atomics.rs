@@ -129,7 +129,13 @@ impl AtomicJob {
     fn compute(&self, lane: &AtomicLane, old: u128, old_defined: bool) -> (u128, bool) {
         let new = match (self.bytes, lane.c) {
             (16, None) => lane.b,
-            (16, Some(new)) => if old == lane.b { new } else { old },
+            (16, Some(new)) => {
+                if old == lane.b {
+                    new
+                } else {
+                    old
+                }
+            }
             (bytes, c) => {
                 let global = matches!(lane.target, Target::Global { .. });
                 let update = if global { self.update_global } else { self.update };

@@ -12,9 +12,12 @@ const RELAXED: &str = "mbarrier.try_wait.parity.relaxed.cluster.shared::cta.b64 
 pub fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
     for weak in ["", ".weak"] {
-        for (space, to, bar) in
-            [("", "[%d14]", "[%d15]"), (".shared", "[%r80]", "[%r81]"), (".shared::cta", "[%r80]", "[%r81]"), (".shared::cluster", "[%r80]", "[%r81]")]
-        {
+        for (space, to, bar) in [
+            ("", "[%d14]", "[%d15]"),
+            (".shared", "[%r80]", "[%r81]"),
+            (".shared::cta", "[%r80]", "[%r81]"),
+            (".shared::cluster", "[%r80]", "[%r81]"),
+        ] {
             for ty in ["b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64", "b128"] {
                 let wide = ty.ends_with("64") || ty == "b128";
                 for lanes in [1u32, 2, 4].into_iter().filter(|&n| n == 1 || ty != "b128" && (n < 4 || !wide)) {

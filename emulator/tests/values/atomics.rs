@@ -16,11 +16,15 @@ fn wide() -> Vec<Row> {
                  mov.b128 %q3, {%d1, %d3}; mov.u32 %r1, smem; mov.u64 %d5, smem; cvta.shared.u64 %d5, %d5;\n";
     let end = "st.global.b128 [%d8], %q0;";
     let mut rows = Vec::new();
-    let places = [("", "%d5"), (".global", "%d8+64"), (".shared", "%r1"), (".shared::cta", "%r1"), (".shared::cluster", "%r1")];
+    let places =
+        [("", "%d5"), (".global", "%d8+64"), (".shared", "%r1"), (".shared::cta", "%r1"), (".shared::cluster", "%r1")];
     for (n, order) in ["", ".relaxed", ".acquire", ".release", ".acq_rel"].into_iter().enumerate() {
         for (m, scope) in ["", ".cta", ".cluster", ".gpu", ".sys"].into_iter().enumerate() {
             let (space, at) = places[(n + m) % places.len()];
-            let (put, get) = (format!("st{space}.b128 [{at}], %q1;"), format!("ld{space}.b128 %q0, [{at}];\nst.global.b128 [%d8+16], %q0;"));
+            let (put, get) = (
+                format!("st{space}.b128 [{at}], %q1;"),
+                format!("ld{space}.b128 %q0, [{at}];\nst.global.b128 [%d8+16], %q0;"),
+            );
             let mut row = |op: &str, after: &[u64]| {
                 let op = format!("atom{order}{scope}{space}.{op}").replace("AT", at);
                 let row = bare(1, &format!("{put}\n{op}\n{end}\n{get}")).around(begin, "");

@@ -118,8 +118,14 @@ fn pairs() -> Vec<Row> {
                     rows.push(one(&format!("{}{op} %p1|%p2, %r1, %r2, %p3;\n{get}", with(c)), p | q << 1));
                     rows.push(one(&format!("{}{op} %p1|%p2, %r1, %r2, !%p3;\n{get}", with(1 - c)), p | q << 1));
                     // Both read the third before one of them is written to it.
-                    rows.push(one(&format!("{}{op} %p3|%p2, %r1, %r2, %p3;\n{}", with(c), get.replace("%p1", "%p3")), p | q << 1));
-                    rows.push(one(&format!("{}{op} %p1|%p3, %r1, %r2, %p3;\n{}", with(c), get.replace("%p2", "%p3")), p | q << 1));
+                    rows.push(one(
+                        &format!("{}{op} %p3|%p2, %r1, %r2, %p3;\n{}", with(c), get.replace("%p1", "%p3")),
+                        p | q << 1,
+                    ));
+                    rows.push(one(
+                        &format!("{}{op} %p1|%p3, %r1, %r2, %p3;\n{}", with(c), get.replace("%p2", "%p3")),
+                        p | q << 1,
+                    ));
                 }
             }
         }

@@ -136,7 +136,12 @@ fn scaled() -> Vec<Row> {
     ] {
         let scale = ('h', 0x857e);
         rows.push(op(&format!("{cvt}.{format}"), 'r', &[(class, bits), scale], 0x4280_bf40)); // 64, −0.75
-        rows.push(op(&format!("cvt.rn.relu.scaled::n2::ue8m0.bf16x2.{format}"), 'r', &[(class, bits), scale], 0x4280_0000));
+        rows.push(op(
+            &format!("cvt.rn.relu.scaled::n2::ue8m0.bf16x2.{format}"),
+            'r',
+            &[(class, bits), scale],
+            0x4280_0000,
+        ));
         rows.push(op(
             &format!("cvt.rn.satfinite.scaled::n2::ue8m0.bf16x2.{format}"),
             'r',

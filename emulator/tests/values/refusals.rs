@@ -276,14 +276,22 @@ fn modifiers_and_operands_fit_the_kind() {
             "ld.global.v8.b16 {%h0, %h1, %h2, %h3, %h0, %h1, %h2, %h3}, [%d8];",
             "eight elements of 16 bits Load `.v4.b32` and take the elements apart",
         ),
-        ("ld.shared.v8.s8 {%r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7}, [smem];", "eight elements of 8 bits Load `.v2.b32`"),
+        (
+            "ld.shared.v8.s8 {%r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7}, [smem];",
+            "eight elements of 8 bits Load `.v2.b32`",
+        ),
         ("st.global.v8.b64 [%d8], {%d0, %d1, %d2, %d3, %d4, %d5, %d6, %d7};", "moves 64 bytes"),
         ("atom.shared.exch.b128 %q0, [smem], 0;", "expected a 128-bit register, found the constant 0"),
         ("setp.lt.f16x2 %p0|%p1, 1, %r1;", "does not take the constant 1 here"),
         ("setp.lt.f16x2 %p0|%p1, %f0, %r1;", "`.f32` register"),
+        ("setp.lt.and.bf16x2 %p0, %r0, %r1, 1;", "takes a register here, found the constant 1 Move it to"),
+        ("set.lt.and.u32.bf16 %r0, %h0, %h1, 0;", "of one of these types first: .pred"),
         ("cvt.rn.scaled::n2::ue8m0.bf16x2.e4m3x2 %r0, %h0;", "takes 3 operands, found 2"),
         ("cvt.rn.scaled::n2::ue8m0.bf16x2.e4m3x2 %r0, %h0, %r1;", "`.b32` register"),
-        ("cvt.rn.scaled::n2::ue8m0.bf16x2.e4m3x2 %r0, %h0, 0x7f7f;", "takes a register here, found the constant 32639 Move it to"),
+        (
+            "cvt.rn.scaled::n2::ue8m0.bf16x2.e4m3x2 %r0, %h0, 0x7f7f;",
+            "takes a register here, found the constant 32639 Move it to",
+        ),
         // A vector of constants alone; with a register beside it, ptxas takes one.
         ("tcgen05.st.sync.aligned.32x32b.x2.b32 [%r4], {0, 0};", "a vector of constants alone"),
         ("tcgen05.st.sync.aligned.16x32bx2.x1.b32 [%r4], 4, {0};", "a vector of constants alone"),
@@ -348,7 +356,10 @@ fn scale_input_d_depends_on_the_target() {
 #[test]
 fn what_is_not_modelled_is_refused_by_name() {
     for (statement, says) in [
-        ("multimem.ld_reduce.relaxed.gpu.global.add.v4.f32 {%f0, %f1, %f2, %f3}, [%d8];", "nothing that says which of them"),
+        (
+            "multimem.ld_reduce.relaxed.gpu.global.add.v4.f32 {%f0, %f1, %f2, %f3}, [%d8];",
+            "nothing that says which of them",
+        ),
         ("multimem.st.weak.global.b32 [%d8], %r0;", "On one GPU, `ld`, `st` and `red`"),
         ("multimem.red.release.sys.global.add.u32 [%d8], %r0;", "a multicast object, cuMulticastCreate"),
         ("atom.shared.and.b128 %q0, [smem], %q1;", "not modelled"),

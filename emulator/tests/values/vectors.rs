@@ -111,13 +111,12 @@ fn eight_narrow() -> Vec<Row> {
     for (ty, bytes, last) in
         [("b8", 1, 0xf8), ("u8", 1, 0xf8), ("s8", 1, 0xf8), ("b16", 2, 0x80f8), ("u16", 2, 0x80f8), ("s16", 2, 0x80f8)]
     {
-        for (space, base, at) in [("", "%d8", 64), (".global", "%d8", 64), (".shared", "smem", 0), (".local", "frame", 0)] {
+        for (space, base, at) in
+            [("", "%d8", 64), (".global", "%d8", 64), (".shared", "smem", 0), (".local", "frame", 0)]
+        {
             let store = format!("st{space}.v8.{ty} [{base}");
-            let body = format!(
-                "{store}+{at}], {{{list}}};\nld{space}.u{} %r0, [{base}+{}];",
-                8 * bytes,
-                at + 7 * bytes
-            );
+            let body =
+                format!("{store}+{at}], {{{list}}};\nld{space}.u{} %r0, [{base}+{}];", 8 * bytes, at + 7 * bytes);
             let other = format!("{store}+{}]", at + 4);
             let row = one(&body, last).around(&set, "").with(&format!("{store}+{at}]"), &other, "misaligned-address");
             let words: &[u64] = match bytes {

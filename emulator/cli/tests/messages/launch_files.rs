@@ -288,7 +288,11 @@ fn what_lies_too_deep_is_told_in_words_of_ours() {
     for text in [deep.clone(), format!("{{\"entry\": \"k\",\n \"buffers\": {deep}")] {
         let said = emulate_texts(KERNEL, &text, &[]);
         assert_eq!((said.status, said.out.as_str()), (2, ""));
-        assert!(said.err.starts_with("error: this is no launch file: here more than 128 values lie within each other\n"), "{}", said.err);
+        assert!(
+            said.err.starts_with("error: this is no launch file: here more than 128 values lie within each other\n"),
+            "{}",
+            said.err
+        );
         assert!(said.err.contains("= try: Close the brackets"), "{}", said.err);
     }
     let closed = format!("{{\"entry\": \"k\", \"buffers\": {deep}{}}}", "]".repeat(200));

@@ -109,6 +109,8 @@ fn wants(base: &str, mods: &[&str], operand: usize) -> Want {
         ("set", 1 | 2) | ("slct", 3) | ("testp", 1) | ("szext" | "fns", 0 | 1) => Want::of(ty),
         ("szext" | "fns", _) => Want::Count,
         ("mul" | "mad", 0 | 3) if mods.contains(&"wide") => Want::of(doubled),
+        // The predicate of a comparison may be a constant, but with BF16.
+        ("setp" | "set", 3) if ty.starts_with("bf16") => Want::Held(&["pred"]),
         ("setp", 1 | 2)
         | ("selp", 0..=2)
         | ("shl" | "shr", 0 | 1)
