@@ -4,9 +4,10 @@ use crate::common::emulate_texts;
 use expect_test::expect;
 
 /// Launch files that say what cannot be meant: the field, what was found, what is allowed.
+const KERNEL: &str = ".version 8.8\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .u64 a, .param .u32 n, .param .align 64 .b8 map[128])\n{\nret;\n}\n";
+
 #[test]
 fn launch_files_are_refused_at_their_field() {
-    const KERNEL: &str = ".version 8.8\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .u64 a, .param .u32 n, .param .align 64 .b8 map[128])\n{\nret;\n}\n";
     let file = |from: &str, to: &str| {
         let text = r#"{"entry": "k", "grid": [1, 1, 1], "block": [32, 1, 1],
  "buffers": [{"name": "a", "content": {"fill": {"bytes": 4096, "value": 1}}},
