@@ -3,7 +3,7 @@
 use crate::bad_input::BadInput;
 use crate::file::text_of;
 use crate::locate::locate;
-use crate::tree::{DEEPEST, Node};
+use crate::tree::{DEEPEST, Node, too_deep};
 use crate::{shape, show};
 use emulator::{Content, Launch};
 use serde_json::error::Category;
@@ -48,6 +48,10 @@ pub fn parse(path: &Path, text: &str) -> Result<Launch, BadInput> {
     let at = |title: &str, range, way_out: &str| {
         BadInput::at(title, &path.display().to_string(), text, show::first_line(text, range), "found here", way_out)
     };
+    if let Some(range) = too_deep(text) {
+        let title = format!("this is no launch file: here more than {DEEPEST} values lie within each other");
+        return Err(at(&title, range, SHALLOW));
+    }
     let wrong = Node::read(text).map_or(Vec::new(), |tree| shape::wrong(text, &tree));
     let launch = match wrong.is_empty() {
         false => Err(BadInput::all(wrong.iter().map(|w| at(&w.title, w.range.clone(), &w.way_out)))),
@@ -75,9 +79,6 @@ fn misread(text: &str, error: &serde_json::Error) -> (String, &'static str) {
     match error.classify() {
         _ if text.starts_with('\u{feff}') => {
             ("the file begins with a byte-order mark".into(), "Save it as UTF-8 without one.")
-        }
-        Category::Syntax if said == "recursion limit exceeded" => {
-            (format!("this is no launch file: here more than {DEEPEST} values lie within each other"), SHALLOW)
         }
         Category::Eof => ("this is no JSON: the text ends too early".into(), JSON),
         Category::Syntax => (format!("this is no JSON: {said}"), JSON),
