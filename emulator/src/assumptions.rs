@@ -223,6 +223,12 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "MMAs of zero operands with a subnormal D, and with one that scaling makes subnormal, on the device.",
     ),
     assume(
+        "scaled-conversions-clamp-last",
+        "`cvt` to `.s2f6x2` divides by the scale factor, rounds, and makes −2 of what lies below −2; `cvt` to `.bf16x2` with `.satfinite` and a scale factor clamps the product.",
+        "The ISA calls −2 the negative maximum of S2F6, and makes of what is larger than MAX_NORM that number with the sign, which by the letter is −1.984375. Of scale factors it says that inputs are converted and then multiplied, not which of the two is clamped.",
+        "cvt.rn.satfinite.s2f6x2.f32 of −2 and −3, and cvt.rn.satfinite.scaled::n2::ue8m0.bf16x2.e4m3x2 of 448 with the factor 2^127, on the device.",
+    ),
+    assume(
         "sparsity-version-of-dense",
         "Bit 12 of the instruction descriptor of a dense MMA of kind::mxf4 or kind::mxf4nvf4 does not count; where it is set, there is a note.",
         "The ISA gives zero, and does not say what another value does. CuTe DSL 4.8 keeps a version of sparse MMAs there, writes 1 by default, and calls it irrelevant for SM100.",

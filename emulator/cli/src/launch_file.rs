@@ -3,7 +3,7 @@
 use crate::bad_input::BadInput;
 use crate::file::text_of;
 use crate::locate::locate;
-use crate::tree::Node;
+use crate::tree::{DEEPEST, Node, too_deep};
 use crate::{shape, show};
 use emulator::{Content, Launch};
 use serde_json::error::Category;
@@ -48,6 +48,10 @@ pub fn parse(path: &Path, text: &str) -> Result<Launch, BadInput> {
     let at = |title: &str, range, way_out: &str| {
         BadInput::at(title, &path.display().to_string(), text, show::first_line(text, range), "found here", way_out)
     };
+    if let Some(range) = too_deep(text) {
+        let title = format!("this is no launch file: here more than {DEEPEST} values lie within each other");
+        return Err(at(&title, range, SHALLOW));
+    }
     let wrong = Node::read(text).map_or(Vec::new(), |tree| shape::wrong(text, &tree));
     let launch = match wrong.is_empty() {
         false => Err(BadInput::all(wrong.iter().map(|w| at(&w.title, w.range.clone(), &w.way_out)))),
@@ -83,6 +87,7 @@ fn misread(text: &str, error: &serde_json::Error) -> (String, &'static str) {
 }
 
 const JSON: &str = "Write JSON (RFC 8259): names and texts in double quotes, a comma between values and none behind the last, no comments.";
+const SHALLOW: &str = "Close the brackets: the values of a launch file lie a few deep (docs/launch.schema.json).";
 const SCHEMA: &str = "docs/launch.schema.json says what there is.";
 
 /// The word that ends where serde stopped.

@@ -4,7 +4,24 @@ use crate::locate::{skip, space};
 use std::ops::Range;
 
 /// Values within values, at most: as many as serde_json reads.
-const DEEPEST: usize = 128;
+pub const DEEPEST: usize = 128;
+
+/// The bracket that opens one level more than is read, wherever it stands.
+pub fn too_deep(text: &str) -> Option<Range<usize>> {
+    let (mut depth, mut quoted, mut escaped) = (0, false, false);
+    let n = text.bytes().position(|byte| {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = quoted,
+            b'"' => quoted = !quoted,
+            b'[' | b'{' if !quoted => depth += 1,
+            b']' | b'}' if !quoted => depth = usize::saturating_sub(depth, 1),
+            _ => {}
+        }
+        depth > DEEPEST
+    })?;
+    Some(n..n + 1)
+}
 
 /// A value.
 #[derive(Debug)]

@@ -104,8 +104,9 @@ pub struct AtomicJob {
 pub struct AtomicLane {
     lane: usize,
     target: Target,
-    b: u64,
-    c: u64,
+    b: u128,
+    /// `cas`: the new value.
+    c: Option<u128>,
     /// An operand that holds no defined value.
     undefined: Option<Reg>,
 }
@@ -126,11 +127,23 @@ impl AtomicJob {
 
     /// The new value of a location, and whether it is defined.
     fn compute(&self, lane: &AtomicLane, old: u128, old_defined: bool) -> (u128, bool) {
-        let low = u64::MAX >> (64 - 8 * self.bytes);
-        let global = matches!(lane.target, Target::Global { .. });
-        let update = if global { self.update_global } else { self.update };
-        let new = update(old as u64, lane.b, lane.c) & low;
-        (new.into(), lane.undefined.is_none() && (old_defined || self.replaces))
+        let new = match (self.bytes, lane.c) {
+            (16, None) => lane.b,
+            (16, Some(new)) => {
+                if old == lane.b {
+                    new
+                } else {
+                    old
+                }
+            }
+            (bytes, c) => {
+                let global = matches!(lane.target, Target::Global { .. });
+                let update = if global { self.update_global } else { self.update };
+                let new = update(old as u64, lane.b as u64, c.unwrap_or(0) as u64);
+                u128::from(new & u64::MAX >> (64 - 8 * bytes))
+            }
+        };
+        (new, lane.undefined.is_none() && (old_defined || self.replaces))
     }
 
     /// Whether the new value of a location is one that was not computed.
@@ -262,13 +275,13 @@ impl<'a> Cluster<'a> {
         let sum = if heard || op.replaces { Sum::No } else { Sum::Last };
         let stamp = Stamp { strength, sum, ..self.stamp(w, mask, site) };
         self.order(at, &targets, each as u64, true, false, stamp);
-        let low = u64::MAX >> (64 - 8 * each);
+        let low = u128::MAX >> (128 - 8 * each);
         let r = &self.warps[w].registers;
         let lanes = targets.iter().map(|&(lane, target)| {
-            let value = |reg| r.lane(reg, lane) as u64 & low;
+            let value = |reg| r.lane(reg, lane) & low;
             let lacks = |reg: &Reg| r.defined(*reg) >> lane & 1 == 0;
             let undefined = Some(op.s).filter(lacks).or(op.t.filter(lacks));
-            AtomicLane { lane, target, b: value(op.s), c: op.t.map_or(0, value), undefined }
+            AtomicLane { lane, target, b: value(op.s), c: op.t.map(value), undefined }
         });
         let lanes: Vec<AtomicLane> = lanes.collect();
         let known = self.warps[w].views.of_others();

@@ -129,7 +129,7 @@ pub struct AtomicOp {
     pub space: Space,
     /// Where.
     pub address: Address,
-    /// Bytes of the value: 2, 4 or 8.
+    /// Bytes of the value: 2, 4 or 8; 16 are exchanged, or compared and exchanged.
     pub bytes: u8,
     /// The address is that of a vector of so many bytes: aligned to them, and all of it within memory.
     pub whole: u8,
@@ -208,8 +208,9 @@ pub fn update(op: &str, ty: &str) -> Option<(Update, u8)> {
         ("and", "b32" | "b64") => |a, b, _| a & b,
         ("or", "b32" | "b64") => |a, b, _| a | b,
         ("xor", "b32" | "b64") => |a, b, _| a ^ b,
-        ("exch", "b32" | "b64") => |_, b, _| b,
-        ("cas", "b16" | "b32" | "b64") => |a, b, c| if a == b { c } else { a },
+        // Those of 128 bits are not made of these ([`crate::machine::atomics`]).
+        ("exch", "b32" | "b64" | "b128") => |_, b, _| b,
+        ("cas", "b16" | "b32" | "b64" | "b128") => |a, b, c| if a == b { c } else { a },
         // `inc` counts up to b and begins again at 0, `dec` down from b (PTX ISA, atom).
         ("inc", "u32") => |a, b, _| if a >= b { 0 } else { a + 1 },
         ("dec", "u32") => |a, b, _| if a == 0 || a > b { b } else { a - 1 },

@@ -240,6 +240,8 @@ impl Conversion {
             // Between FP16 and BF16 ptxas takes none as `.rn`, which Triton 3.4 writes.
             (true, true) if narrows && to.bytes() == from.bytes() => !to_whole,
             (true, true) if narrows => rounding.is_some() && !to_whole,
+            // Exact: ptxas takes a way to round it all the same.
+            (true, true) if from == Type::Bf16 => !to_whole,
             (true, true) => rounding.is_none(),
         };
         // `.sat` stands only where something can be cut off, and BF16 has no conversions from or to 8 bits.

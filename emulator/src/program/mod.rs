@@ -40,6 +40,7 @@ pub mod registers;
 
 mod rounding;
 pub mod rounding64;
+mod scaled;
 mod stochastic;
 mod targets;
 pub(crate) mod tensor_core;

@@ -2,7 +2,8 @@
 
 use super::lanes::{f, lanes};
 use super::op::Alu;
-use half::{bf16, f16};
+use super::scaled;
+use half::f16;
 
 /// A format of up to 16 bits: its bits of fraction, the bias of its exponent, its greatest number and its NaN.
 #[derive(Clone, Copy, Debug)]
@@ -89,14 +90,6 @@ fn half_of(x: f64, relu: bool) -> u32 {
     }
 }
 
-fn bf16_of(x: f64, relu: bool) -> u32 {
-    match x {
-        _ if x.is_nan() => 0x7fff,
-        _ if relu && x.is_sign_negative() => 0,
-        _ => bf16::from_f64(x).to_bits().into(),
-    }
-}
-
 fn halves(x: u32) -> (f64, f64) {
     (f16::from_bits((x >> 16) as u16).to_f64(), f16::from_bits(x as u16).to_f64())
 }
@@ -161,6 +154,9 @@ pub fn nearest_tf32(x: u32) -> u32 {
 
 /// `cvt.mods.to.from` of these formats. `None`: there is no such conversion, or it is not modelled.
 pub fn convert(mods: &[&str], to: &str, from: &str) -> Option<Alu> {
+    if let Some(f) = scaled::convert(mods, to, from) {
+        return Some(f);
+    }
     if (mods, to, from) == (&["rn"], "bf16x2", "ue8m0x2") {
         return Some(lanes!(U32 |a: u32| unscaled(a >> 8) << 16 | unscaled(a)));
     }
@@ -196,9 +192,6 @@ pub fn convert(mods: &[&str], to: &str, from: &str) -> Option<Alu> {
                 (_, "f16x2") => lanes!(U32 |a: u32| {
                     half_of($format.value(a >> $bits), $relu) << 16 | half_of($format.value(a), $relu)
                 }),
-                (_, "bf16x2") => lanes!(U32 |a: u32| {
-                    bf16_of($format.value(a >> $bits), $relu) << 16 | bf16_of($format.value(a), $relu)
-                }),
                 _ => return None,
             }
         };
@@ -207,7 +200,7 @@ pub fn convert(mods: &[&str], to: &str, from: &str) -> Option<Alu> {
         };
     }
     // To these formats results are clamped, and it must be said; from them nothing is.
-    let wider = to == "f16x2" || to == "bf16x2";
+    let wider = to == "f16x2";
     let format = if wider { from } else { to };
     if satfinite == wider || to == from {
         return None;

@@ -54,6 +54,16 @@ fn both<const OP: usize, const OF: u8, const YES: u16>(a: u32, b: u32) -> u32 {
     half(0) | half(16)
 }
 
+/// What a pair of this type is where both halves hold.
+pub fn both_hold(to: &str) -> u32 {
+    let half = match to {
+        "f16x2" => ONE_F16,
+        "bf16x2" => ONE_BF16,
+        _ => ALL,
+    };
+    u32::from(half) << 16 | u32::from(half)
+}
+
 /// `set.op{.ftz}.to.from` of pairs. `None`: there is no such form.
 pub fn alu(op: &str, flags: &[&str], to: &str, from: &str) -> Option<Alu> {
     macro_rules! by_name {

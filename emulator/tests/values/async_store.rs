@@ -12,12 +12,15 @@ const RELAXED: &str = "mbarrier.try_wait.parity.relaxed.cluster.shared::cta.b64 
 pub fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
     for weak in ["", ".weak"] {
-        for (space, to, bar) in
-            [("", "[%d14]", "[%d15]"), (".shared", "[%r80]", "[%r81]"), (".shared::cluster", "[%r80]", "[%r81]")]
-        {
-            for ty in ["b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64"] {
-                let wide = ty.ends_with("64");
-                for lanes in [1u32, 2, 4].into_iter().filter(|&n| n < 4 || !wide) {
+        for (space, to, bar) in [
+            ("", "[%d14]", "[%d15]"),
+            (".shared", "[%r80]", "[%r81]"),
+            (".shared::cta", "[%r80]", "[%r81]"),
+            (".shared::cluster", "[%r80]", "[%r81]"),
+        ] {
+            for ty in ["b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64", "b128"] {
+                let wide = ty.ends_with("64") || ty == "b128";
+                for lanes in [1u32, 2, 4].into_iter().filter(|&n| n == 1 || ty != "b128" && (n < 4 || !wide)) {
                     rows.push(form(weak, (space, to, bar), ty, lanes));
                 }
             }
@@ -33,7 +36,8 @@ const fn minus(n: u32) -> u64 {
 }
 
 /// What and of which type, old value, operand, new value.
-const UPDATES: [(&str, &str, u64, u64, u64); 12] = [
+const UPDATES: [(&str, &str, u64, u64, u64); 13] = [
+    ("add", "s64", 1 << 40, u64::MAX, (1 << 40) - 1),
     ("add", "u32", 12, 30, 42),
     ("add", "s32", 12, minus(13), minus(1)),
     ("add", "u64", 1 << 40, u64::MAX, (1 << 40) - 1),
@@ -52,7 +56,7 @@ fn reductions() -> Vec<Row> {
     let mut rows = Vec::new();
     for (what, ty, old, operand, new) in UPDATES {
         for (space, to, bar) in [("", "[%d14]", "[%d15]"), (".shared::cluster", "[%r80]", "[%r81]")] {
-            let (class, bits, bytes) = if ty == "u64" { ('d', "b64", 8) } else { ('r', "b32", 4) };
+            let (class, bits, bytes) = if ty.ends_with("64") { ('d', "b64", 8) } else { ('r', "b32", 4) };
             let body = format!(
                 "mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], {bytes};\n\
                  red.async.relaxed.cluster{space}.mbarrier::complete_tx::bytes.{what}.{ty} {to}, %{class}1, {bar};\n{WAIT}\
@@ -66,7 +70,7 @@ fn reductions() -> Vec<Row> {
             ));
         }
     }
-    // The same by the TMA engine, on 16 bytes: the first element is read.
+    // The same by the TMA engine, on 16 bytes.
     rows.extend(bulk_reductions());
     // 32 threads add to one value, at once: they do not race with each other.
     let body = format!(
@@ -84,8 +88,9 @@ fn reductions() -> Vec<Row> {
 /// `cp.reduce.async.bulk` in shared memory: 16 bytes at 64 are combined with those at 0.
 fn bulk_reductions() -> Vec<Row> {
     let mut rows = Vec::new();
-    for (what, ty, old, operand, new) in UPDATES {
-        let (class, bits, bytes) = if ty == "u64" { ('d', "b64", 8) } else { ('r', "b32", 4) };
+    // There is none of `.s64`.
+    for (what, ty, old, operand, new) in UPDATES.into_iter().filter(|(_, ty, ..)| *ty != "s64") {
+        let (class, bits, bytes) = if ty.ends_with("64") { ('d', "b64", 8) } else { ('r', "b32", 4) };
         let fence = "fence.proxy.async.shared::cta;\n";
         let body = format!(
             "{fence}mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 16;\n\
@@ -114,6 +119,7 @@ fn form(weak: &str, (space, to, bar): (&str, &str, &str), ty: &str, lanes: u32) 
     let (class, bits, bytes) = match ty {
         "f32" => ('f', "b32", 4),
         "f64" => ('e', "b64", 8),
+        "b128" => ('q', "b128", 16),
         _ if ty.ends_with("64") => ('d', "b64", 8),
         _ => ('r', "b32", 4),
     };
@@ -122,6 +128,7 @@ fn form(weak: &str, (space, to, bar): (&str, &str, &str), ty: &str, lanes: u32) 
         set += &match class {
             'f' => format!("mov.b32 %f{n}, 0f{n:08X};\n"),
             'e' => format!("mov.b64 %e{n}, 0d{n:016X};\n"),
+            'q' => format!("mov.b64 %d1, 5; mov.b64 %d2, {n}; mov.b128 %q{n}, {{%d1, %d2}};\n"),
             _ => format!("mov.{bits} %{class}{n}, {n};\n"),
         };
     }
@@ -131,8 +138,9 @@ fn form(weak: &str, (space, to, bar): (&str, &str, &str), ty: &str, lanes: u32) 
     } else {
         (format!(".v{lanes}"), format!("{{{}}}", list.join(", ")))
     };
-    let last = (lanes - 1) * bytes;
-    let get = if bytes == 8 {
+    // Of 128 bits the upper half is read.
+    let last = if bytes == 16 { 8 } else { (lanes - 1) * bytes };
+    let get = if bytes >= 8 {
         format!("ld.shared.b64 %d0, [smem+{last}];")
     } else {
         format!("ld.shared.b32 %r0, [smem+{last}];")

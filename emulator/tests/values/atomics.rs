@@ -6,6 +6,51 @@ pub fn rows() -> Vec<Row> {
     let mut rows = operations();
     rows.extend(places());
     rows.extend(orders());
+    rows.extend(wide());
+    rows
+}
+
+/// 128 bits at once, in each space and with each order and scope: what is given back, and what is there then.
+fn wide() -> Vec<Row> {
+    let begin = "mov.b64 %d1, 1; mov.b64 %d2, 2; mov.b128 %q1, {%d1, %d2}; mov.b64 %d3, 3; mov.b64 %d4, 4; mov.b128 %q2, {%d3, %d4};\n\
+                 mov.b128 %q3, {%d1, %d3}; mov.u32 %r1, smem; mov.u64 %d5, smem; cvta.shared.u64 %d5, %d5;\n";
+    let end = "st.global.b128 [%d8], %q0;";
+    let mut rows = Vec::new();
+    let places =
+        [("", "%d5"), (".global", "%d8+64"), (".shared", "%r1"), (".shared::cta", "%r1"), (".shared::cluster", "%r1")];
+    for (n, order) in ["", ".relaxed", ".acquire", ".release", ".acq_rel"].into_iter().enumerate() {
+        for (m, scope) in ["", ".cta", ".cluster", ".gpu", ".sys"].into_iter().enumerate() {
+            let (space, at) = places[(n + m) % places.len()];
+            let (put, get) = (
+                format!("st{space}.b128 [{at}], %q1;"),
+                format!("ld{space}.b128 %q0, [{at}];\nst.global.b128 [%d8+16], %q0;"),
+            );
+            let mut row = |op: &str, after: &[u64]| {
+                let op = format!("atom{order}{scope}{space}.{op}").replace("AT", at);
+                let row = bare(1, &format!("{put}\n{op}\n{end}\n{get}")).around(begin, "");
+                rows.push(row.gives(0, &[1, 2]).gives(2, after));
+            };
+            row("exch.b128 %q0, [AT], %q2;", &[3, 4]);
+            row("cas.b128 %q0, [AT], %q1, %q2;", &[3, 4]);
+            // Half of it is the same.
+            row("cas.b128 %q0, [AT], %q3, %q2;", &[1, 2]);
+        }
+    }
+    // An address of 16 bytes, and a first value to compare with. What is given back may be discarded.
+    let cas = "st.shared.b128 [smem], %q1;\natom.shared.cas.b128 _, [smem], %q1, %q2;\nld.shared.b128 %q0, [smem];\nst.global.b128 [%d8], %q0;";
+    rows.push(
+        bare(1, cas)
+            .around(begin, "")
+            .gives(0, &[3, 4])
+            .with("atom.shared.cas.b128 _, [smem]", "atom.shared.cas.b128 _, [smem+8]", "misaligned-address")
+            .without("st.shared.b128 [smem], %q1;", "undefined-value-stored"),
+    );
+    // 64 threads exchange with each other: what they get and what lies there in the end is each of their numbers once, with its other half.
+    let set = "setp.eq.u32 %p1, %r98, 0; mov.b64 %d1, 0; mov.b128 %q0, {%d1, %d1};\n@%p1 st.shared.b128 [smem], %q0; @%p1 st.shared.b64 [smem+16], %d1; bar.sync 0;";
+    let all = "cvt.u64.u32 %d1, %r98; add.s64 %d1, %d1, 1; shl.b64 %d2, %d1, 32; mov.b128 %q1, {%d1, %d2};\n\
+               atom.shared.exch.b128 %q0, [smem], %q1;\nmov.b128 {%d3, %d4}, %q0; shl.b64 %d5, %d3, 32; setp.ne.u64 %p2, %d4, %d5; @%p2 mov.u64 %d3, 0x10000;\n\
+               red.shared.add.u64 [smem+16], %d3; bar.sync 0;\nld.shared.b64 %d3, [smem]; ld.shared.b64 %d4, [smem+16]; add.s64 %d3, %d3, %d4; cvt.u32.u64 %r0, %d3;";
+    rows.push(each(64, all, |_| 64 * 65 / 2).around(set, ""));
     rows
 }
 

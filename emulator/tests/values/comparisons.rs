@@ -41,6 +41,7 @@ pub fn rows() -> Vec<Row> {
     }
     rows.extend(floats());
     rows.extend(logic());
+    rows.extend(pairs());
     rows.extend(selections());
     rows.extend(moves());
     rows
@@ -77,6 +78,69 @@ fn floats() -> Vec<Row> {
     rows.push(compare("ne", "f32", 'f', 1, 0, true));
     rows.push(compare("ne.ftz", "f32", 'f', 1, 0, false));
     rows.push(compare("eq.ftz", "f16", 'h', 1, 0x8000, true));
+    rows
+}
+
+/// Of two halves `p` says it of the low ones, `q` of the high ones (PTX ISA 9.7.7.2). The low halves are 1 and 2, the high ones 1 and NaN.
+fn pairs() -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (ty, one_, two, nan) in [("f16x2", 0x3c00, 0x4000, 0x7e00), ("bf16x2", 0x3f80, 0x4000, 0x7fc0)] {
+        let set = |a: [u32; 2], b: [u32; 2]| {
+            format!("mov.b32 %r1, {:#x}; mov.b32 %r2, {:#x};\n", a[1] << 16 | a[0], b[1] << 16 | b[0])
+        };
+        let get = "selp.b32 %r3, 1, 0, %p1; selp.b32 %r0, 2, 0, %p2; or.b32 %r0, %r0, %r3;";
+        for (name, less, with_nan) in [
+            ("eq", 0, 0),
+            ("ne", 1, 0),
+            ("lt", 1, 0),
+            ("le", 1, 0),
+            ("gt", 0, 0),
+            ("ge", 0, 0),
+            ("equ", 0, 1),
+            ("neu", 1, 1),
+            ("ltu", 1, 1),
+            ("leu", 1, 1),
+            ("gtu", 0, 1),
+            ("geu", 0, 1),
+            ("num", 1, 0),
+            ("nan", 0, 1),
+        ] {
+            let set = set([one_, one_], [two, nan]);
+            rows.push(one(&format!("{set}setp.{name}.{ty} %p1|%p2, %r1, %r2;\n{get}"), less | with_nan << 1));
+        }
+        // The low halves are equal, the high ones are not; and the other way round.
+        let (low, high) = (set([one_, one_], [one_, two]), set([one_, one_], [two, one_]));
+        for (name, f) in [("and", (|a, b| a & b) as fn(u64, u64) -> u64), ("or", |a, b| a | b), ("xor", |a, b| a ^ b)] {
+            for c in [0, 1] {
+                for (set, [p, q]) in [(&low, [f(1, c), f(0, c)]), (&high, [f(0, c), f(1, c)])] {
+                    let with = |third: u64| format!("{set}setp.eq.u32 %p3, {third}, 1;\n");
+                    let op = format!("setp.eq.{name}.{ty}");
+                    rows.push(one(&format!("{}{op} %p1|%p2, %r1, %r2, %p3;\n{get}", with(c)), p | q << 1));
+                    rows.push(one(&format!("{}{op} %p1|%p2, %r1, %r2, !%p3;\n{get}", with(1 - c)), p | q << 1));
+                    // Both read the third before one of them is written to it.
+                    rows.push(one(
+                        &format!("{}{op} %p3|%p2, %r1, %r2, %p3;\n{}", with(c), get.replace("%p1", "%p3")),
+                        p | q << 1,
+                    ));
+                    rows.push(one(
+                        &format!("{}{op} %p1|%p3, %r1, %r2, %p3;\n{}", with(c), get.replace("%p2", "%p3")),
+                        p | q << 1,
+                    ));
+                }
+            }
+        }
+        // One of them alone; none where the guard is false.
+        for (both, expected) in [("%p1|_", 1), ("%p1", 1), ("_|%p2", 0)] {
+            let before = "setp.eq.u32 %p1, 0, 1; setp.eq.u32 %p2, 0, 1;\n";
+            rows.push(one(&format!("{low}{before}setp.eq.{ty} {both}, %r1, %r2;\n{get}"), expected));
+        }
+        let before = "setp.eq.u32 %p1, 0, 1; setp.eq.u32 %p2, 1, 1; setp.eq.u32 %p3, 0, 1;\n";
+        rows.push(one(&format!("{low}{before}@%p3 setp.eq.{ty} %p1|%p2, %r1, %r2;\n{get}"), 2));
+    }
+    // With `.ftz`, subnormal numbers are zero: the low halves are two of them.
+    let body = "mov.b32 %r1, 0x3c000001; mov.b32 %r2, 0x3c018002;\nsetp.eq.ftz.f16x2 %p1|%p2, %r1, %r2;\nselp.b32 %r3, 1, 0, %p1; selp.b32 %r0, 2, 0, %p2; or.b32 %r0, %r0, %r3;";
+    rows.push(one(body, 1));
+    rows.push(one(&body.replace(".ftz", ""), 0));
     rows
 }
 

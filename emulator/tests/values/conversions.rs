@@ -39,6 +39,7 @@ pub fn rows() -> Vec<Row> {
     rows.extend(to_integers());
     rows.extend(whole());
     rows.extend(wider());
+    rows.extend(rounded_for_nothing());
     rows.extend(in_64_bits());
     rows.extend(narrower());
     rows.extend(pairs());
@@ -222,7 +223,25 @@ fn wider() -> Vec<Row> {
         op("cvt.f64.f16", 'e', &[('h', 0xc100)], 0xc004 << 48),
         op("cvt.f64.bf16", 'e', &[('h', 0x4020)], 0x4004 << 48),
         op("cvt.f64.f32", 'e', &[('f', 1)], 0x36a0 << 48), // 2^-149
+        op("cvt.ftz.f64.f32", 'e', &[('f', 0x8000_0001)], 1 << 63),
+        op("cvt.sat.f64.f32", 'e', &[('f', 0x4000_0000)], 0x3ff0 << 48),
+        op("cvt.ftz.sat.f64.f32", 'e', &[('f', 1)], 0),
+        op("cvt.sat.f64.f16", 'e', &[('h', 0x4000)], 0x3ff0 << 48),
+        op("cvt.ftz.f32.bf16", 'f', &[('h', 0x8001)], 0x8000_0000),
+        op("cvt.f32.bf16", 'f', &[('h', 0x8001)], 0x8001_0000),
     ]
+}
+
+/// What is exact is the same however it is rounded.
+fn rounded_for_nothing() -> Vec<Row> {
+    let mut rows = Vec::new();
+    for way in ["rn", "rz", "rm", "rp"] {
+        rows.push(op(&format!("cvt.{way}.f32.bf16"), 'f', &[('h', 0xc021)], 0xc021_0000));
+        rows.push(op(&format!("cvt.{way}.ftz.f32.bf16"), 'f', &[('h', 0xc021)], 0xc021_0000));
+        rows.push(op(&format!("cvt.{way}.ftz.f32.bf16"), 'f', &[('h', 0x0001)], 0));
+        rows.push(op(&format!("cvt.{way}.f64.bf16"), 'e', &[('h', 0xc021)], 0xc004_2000 << 32));
+    }
+    rows
 }
 
 fn narrower() -> Vec<Row> {
@@ -234,6 +253,10 @@ fn narrower() -> Vec<Row> {
         rows.push(op(&format!("cvt.{rounding}.f16.f64"), 'h', &[a_bit_more], 0x3c00 + up));
         rows.push(op(&format!("cvt.{rounding}.bf16.f64"), 'h', &[a_bit_more], 0x3f80 + up));
         rows.push(op(&format!("cvt.{rounding}.f16.f32"), 'h', &[('f', 0x3f80_1000)], 0x3c00 + up));
+        rows.push(op(&format!("cvt.{rounding}.bf16.f32"), 'h', &[('f', 0x3f80_1000)], 0x3f80 + up));
+        // Below the least BF16 number; with `.ftz` it is zero before.
+        rows.push(op(&format!("cvt.{rounding}.bf16.f32"), 'h', &[('f', 0x7fff)], up));
+        rows.push(op(&format!("cvt.{rounding}.ftz.bf16.f32"), 'h', &[('f', 0x7fff)], 0));
     }
     rows.extend([
         op("cvt.rn.ftz.f32.f64", 'f', &[('e', 0x3730 << 48)], 0), // 2^-140

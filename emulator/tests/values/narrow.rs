@@ -5,6 +5,7 @@ use crate::row::{Row, check, op};
 pub fn rows() -> Vec<Row> {
     let mut rows = to_narrow();
     rows.extend(from_narrow());
+    rows.extend(scaled());
     rows.extend(scales());
     rows.extend(tf32());
     rows
@@ -117,6 +118,79 @@ fn from_narrow() -> Vec<Row> {
         rows.push(op(&format!("cvt.rn.bf16x2.{ty}"), 'r', &[(class, bits)], wanted));
         rows.push(op(&format!("cvt.rn.relu.bf16x2.{ty}"), 'r', &[(class, bits)], clamped));
     }
+    rows
+}
+
+/// Two numbers, each times a power of two: the upper factor is of the upper number (PTX ISA, cvt).
+fn scaled() -> Vec<Row> {
+    let mut rows = Vec::new();
+    let cvt = "cvt.rn.scaled::n2::ue8m0.bf16x2";
+    // Upper, lower: factors 2^6 and 2^-1 (0x85, 0x7e), and the numbers of each format 1 and −1.5.
+    for (format, class, bits) in [
+        ("e4m3x2", 'h', 0x38bc),
+        ("e5m2x2", 'h', 0x3cbe),
+        ("e2m3x2", 'h', 0x082c),
+        ("e3m2x2", 'h', 0x0c2e),
+        ("e2m1x2", 'b', 0x2b),
+        ("s2f6x2", 'h', 0x40a0),
+    ] {
+        let scale = ('h', 0x857e);
+        rows.push(op(&format!("{cvt}.{format}"), 'r', &[(class, bits), scale], 0x4280_bf40)); // 64, −0.75
+        rows.push(op(
+            &format!("cvt.rn.relu.scaled::n2::ue8m0.bf16x2.{format}"),
+            'r',
+            &[(class, bits), scale],
+            0x4280_0000,
+        ));
+        rows.push(op(
+            &format!("cvt.rn.satfinite.scaled::n2::ue8m0.bf16x2.{format}"),
+            'r',
+            &[(class, bits), scale],
+            0x4280_bf40,
+        ));
+        rows.push(op(&format!("cvt.rn.satfinite.bf16x2.{format}"), 'r', &[(class, bits)], 0x3f80_bfc0));
+        rows.push(op(&format!("cvt.rn.relu.satfinite.bf16x2.{format}"), 'r', &[(class, bits)], 0x3f80_0000));
+        rows.push(op(&format!("cvt.rn.bf16x2.{format}"), 'r', &[(class, bits)], 0x3f80_bfc0));
+    }
+    rows.extend([
+        // 2 · 2^127 and −2 · 2^127 lie beyond BF16.
+        op(&format!("{cvt}.e4m3x2"), 'r', &[('h', 0x40c0), ('h', 0xfefe)], 0x7f80_ff80),
+        op("cvt.rn.satfinite.scaled::n2::ue8m0.bf16x2.e4m3x2", 'r', &[('h', 0x40c0), ('h', 0xfefe)], 0x7f7f_ff7f),
+        // Infinity, which E5M2 has; and 2^-127, the least factor, which is subnormal in BF16.
+        op(&format!("{cvt}.e5m2x2"), 'r', &[('h', 0xfc3c), ('h', 0x7f00)], 0xff80_0040),
+        op("cvt.rn.satfinite.bf16x2.e5m2x2", 'r', &[('h', 0xfc7c)], 0xff7f_7f7f),
+        // A factor that is NaN, and a number that is.
+        op(&format!("{cvt}.e4m3x2"), 'r', &[('h', 0x387f), ('h', 0xff7f)], 0x7fff_7fff),
+        // BF16 numbers are multiples of 2^-133. 2^-7 and 1.5 · 2^-6 times 2^-127 are 0.5 and 1.5 of these: to the even neighbour.
+        op(&format!("{cvt}.e4m3x2"), 'r', &[('h', 0x040c), ('h', 0x0000)], 0x0000_0002),
+        // Of S2F6, 127 / 64 and −2.
+        op("cvt.rn.bf16x2.s2f6x2", 'r', &[('h', 0x7f80)], 0x3ffe_c000),
+        op("cvt.rn.relu.bf16x2.s2f6x2", 'r', &[('h', 0x7f80)], 0x3ffe_0000),
+        // To S2F6: 1 and −1.5; what lies beyond; NaN is the greatest.
+        op("cvt.rn.satfinite.s2f6x2.f32", 'h', &[('f', fp32(1.0)), ('f', fp32(-1.5))], 0x40a0),
+        op("cvt.rn.satfinite.relu.s2f6x2.f32", 'h', &[('f', fp32(1.0)), ('f', fp32(-1.5))], 0x4000),
+        op("cvt.rn.satfinite.s2f6x2.f32", 'h', &[('f', fp32(2.0)), ('f', fp32(-2.5))], 0x7f80),
+        op("cvt.rn.satfinite.s2f6x2.f32", 'h', &[('f', 0x7fc0_0000), ('f', 0xff80_0000)], 0x7f80),
+        // 0.5 / 64 and 1.5 / 64: to the even neighbour.
+        op("cvt.rn.satfinite.s2f6x2.f32", 'h', &[('f', fp32(0.0078125)), ('f', fp32(0.0234375))], 0x0002),
+        op("cvt.rn.satfinite.s2f6x2.bf16x2", 'h', &[('r', 0x3f80_bfc0)], 0x40a0),
+        op("cvt.rn.satfinite.relu.s2f6x2.bf16x2", 'h', &[('r', 0x3f80_bfc0)], 0x4000),
+        // Divided by 2^6 and by 2^-1.
+        op(
+            "cvt.rn.satfinite.scaled::n2::ue8m0.s2f6x2.f32",
+            'h',
+            &[('f', fp32(64.0)), ('f', fp32(-0.75)), ('h', 0x857e)],
+            0x40a0,
+        ),
+        op("cvt.rn.satfinite.scaled::n2::ue8m0.s2f6x2.bf16x2", 'h', &[('r', 0x4280_bf40), ('h', 0x857e)], 0x40a0),
+        op("cvt.rn.satfinite.relu.scaled::n2::ue8m0.s2f6x2.bf16x2", 'h', &[('r', 0x4280_bf40), ('h', 0x857e)], 0x4000),
+        op(
+            "cvt.rn.satfinite.relu.scaled::n2::ue8m0.s2f6x2.f32",
+            'h',
+            &[('f', fp32(64.0)), ('f', fp32(-0.75)), ('h', 0x857e)],
+            0x4000,
+        ),
+    ]);
     rows
 }
 

@@ -1,6 +1,6 @@
 //! Functions of integers and bits that few kernels use, and what is made of comparisons: `set`, `slct`, `testp`.
 
-use crate::row::{Row, check, op, same};
+use crate::row::{Row, check, one, op, same};
 
 const ALL: u64 = 0xffff_ffff;
 
@@ -166,6 +166,29 @@ fn sets() -> Vec<Row> {
             }
             rows.push(op(&format!("set.hs.{logic}.u32.u32"), 'r', &[('r', 7), ('r', 7), ('p', c)], holds * ALL));
             rows.push(op(&format!("set.eq.{logic}.bf16.f32"), 'h', &[('f', 7), ('f', 7), ('p', c)], holds * 0x3f80));
+            for (from, to) in [("f16", "u16"), ("f16", "s16"), ("bf16", "u16"), ("bf16", "s16")] {
+                let sources = [('h', 7), ('h', 7), ('p', c)];
+                rows.push(op(&format!("set.eq.{logic}.{to}.{from}"), 'h', &sources, holds * 0xffff));
+            }
+            // Pairs: the low halves are equal, the high ones are not.
+            let high = if logic == "and" { 0 } else { c };
+            for (from, to, truth) in [
+                ("f16x2", "f16x2", 0x3c00),
+                ("f16x2", "u32", 0xffff),
+                ("f16x2", "s32", 0xffff),
+                ("bf16x2", "bf16x2", 0x3f80),
+                ("bf16x2", "u32", 0xffff),
+                ("bf16x2", "s32", 0xffff),
+            ] {
+                let sources = [('r', 0x0707_0007), ('r', 0x0708_0007), ('p', c)];
+                rows.push(op(&format!("set.eq.{logic}.{to}.{from}"), 'r', &sources, (high << 16 | holds) * truth));
+            }
+            // A negated predicate, and one that is set by itself where the guard lets it.
+            let body = format!(
+                "setp.eq.u32 %p1, {c}, 0; setp.eq.u32 %p2, 0, 1; mov.b32 %r1, 0x07070007; mov.b32 %r2, 0x07080007;\n\
+                 set.eq.{logic}.f16x2.f16x2 %r0, %r1, %r2, !%p1;\n@%p2 set.eq.{logic}.f16x2.f16x2 %r0, %r1, %r1, %p2;"
+            );
+            rows.push(one(&body, (high << 16 | holds) * 0x3c00));
         }
     }
     rows.extend(float_sets());
@@ -233,6 +256,7 @@ fn float_sets() -> Vec<Row> {
     rows.push(op("set.eq.ftz.u32.f32", 'r', &[('f', 1), ('f', 2)], ALL));
     rows.push(op("set.eq.u32.f32", 'r', &[('f', 1), ('f', 2)], 0));
     rows.push(op("set.eq.ftz.u32.f16", 'r', &[('h', 1), ('h', 2)], ALL));
+    rows.push(op("set.eq.ftz.u16.f16", 'h', &[('h', 1), ('h', 2)], 0xffff));
     rows.push(op("set.eq.ftz.f16x2.f16x2", 'r', &[('r', 0x3c00_0001), ('r', 0x3c01_8002)], 0x3c00));
     rows.push(op("set.eq.ftz.u32.f16x2", 'r', &[('r', 0x0001_3c00), ('r', 0x0002_3c01)], 0xffff_0000));
     rows

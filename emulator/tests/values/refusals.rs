@@ -274,7 +274,23 @@ fn modifiers_and_operands_fit_the_kind() {
         ),
         (
             "ld.global.v8.b16 {%h0, %h1, %h2, %h3, %h0, %h1, %h2, %h3}, [%d8];",
-            "eight elements of 16 bits With `.v8` the elements are of 32",
+            "eight elements of 16 bits Load `.v4.b32` and take the elements apart",
+        ),
+        (
+            "ld.shared.v8.s8 {%r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7}, [smem];",
+            "eight elements of 8 bits Load `.v2.b32`",
+        ),
+        ("st.global.v8.b64 [%d8], {%d0, %d1, %d2, %d3, %d4, %d5, %d6, %d7};", "moves 64 bytes"),
+        ("atom.shared.exch.b128 %q0, [smem], 0;", "expected a 128-bit register, found the constant 0"),
+        ("setp.lt.f16x2 %p0|%p1, 1, %r1;", "does not take the constant 1 here"),
+        ("setp.lt.f16x2 %p0|%p1, %f0, %r1;", "`.f32` register"),
+        ("setp.lt.and.bf16x2 %p0, %r0, %r1, 1;", "takes a register here, found the constant 1 Move it to"),
+        ("set.lt.and.u32.bf16 %r0, %h0, %h1, 0;", "of one of these types first: .pred"),
+        ("cvt.rn.scaled::n2::ue8m0.bf16x2.e4m3x2 %r0, %h0;", "takes 3 operands, found 2"),
+        ("cvt.rn.scaled::n2::ue8m0.bf16x2.e4m3x2 %r0, %h0, %r1;", "`.b32` register"),
+        (
+            "cvt.rn.scaled::n2::ue8m0.bf16x2.e4m3x2 %r0, %h0, 0x7f7f;",
+            "takes a register here, found the constant 32639 Move it to",
         ),
         // A vector of constants alone; with a register beside it, ptxas takes one.
         ("tcgen05.st.sync.aligned.32x32b.x2.b32 [%r4], {0, 0};", "a vector of constants alone"),
@@ -336,6 +352,27 @@ fn scale_input_d_depends_on_the_target() {
     }
 }
 
+/// What ptxas takes and the emulator does not is refused by its name, with the reason where there is one to tell; what neither takes, too.
+#[test]
+fn what_is_not_modelled_is_refused_by_name() {
+    for (statement, says) in [
+        (
+            "multimem.ld_reduce.relaxed.gpu.global.add.v4.f32 {%f0, %f1, %f2, %f3}, [%d8];",
+            "nothing that says which of them",
+        ),
+        ("multimem.st.weak.global.b32 [%d8], %r0;", "On one GPU, `ld`, `st` and `red`"),
+        ("multimem.red.release.sys.global.add.u32 [%d8], %r0;", "a multicast object, cuMulticastCreate"),
+        ("atom.shared.and.b128 %q0, [smem], %q1;", "not modelled"),
+        ("setp.lo.bf16x2 %p0|%p1, %r0, %r1;", "not modelled"),
+        ("set.lt.ftz.bf16x2.bf16x2 %r0, %r0, %r1;", "not modelled"),
+    ] {
+        let errors = emulator::load(&kernel(statement)).expect_err(statement);
+        let (d, opcode) = (&errors[0], statement.split(' ').next().unwrap_or_default());
+        assert!(d.code == "not-modelled" && d.title.contains(opcode), "{statement}: {d:#?}");
+        assert!(format!("{} {}", d.title, d.help).contains(says), "{statement}: {d:#?}");
+    }
+}
+
 /// Headers and names that no GPU takes.
 #[test]
 fn modules_that_ptxas_refuses_are_refused() {
@@ -383,7 +420,7 @@ fn a_refusal_names_the_nearest_form() {
         "tensormap.replace.im2col.rank.shared::cta.b1024.b32 [smem], 1;",
         "rcp.rz.ftz.f64 %e0, %e1;",
         "shfl.up.b32 %r0, %r1, 1, 0;",
-        "atom.global.exch.b128 %q0, [%d8], %q1;",
+        "atom.global.and.b128 %q0, [%d8], %q1;",
         "multimem.red.relaxed.gpu.global.add.f32 [%d8], %f0;",
         "redux.sync.add.f32 %f0, %f1, -1;",
         "sqrt.approx.f64 %e0, %e1;",
@@ -406,7 +443,7 @@ fn a_refusal_names_the_nearest_form() {
         red.global.max.noftz.f16
             Write `red.global.max.noftz.v2.f16`; other words there are `.v4`, `.v8`.
         multimem.ld_reduce.relaxed.gpu.global.add.f32
-            No form of this opcode is modelled; `emulate --list-instructions` lists all that are.
+            Its address stands for memory of several GPUs at once (a multicast object, cuMulticastCreate); a launch has the buffers of one GPU, and nothing that says which of them such an address means. On one GPU, `ld`, `st` and `red` on its own buffer do the same.
         st.async.release.gpu.global.b32
             The nearest form that is modelled: `st.release.gpu.global.b32`. `emulate --list-instructions` lists all.
         red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.min.u64
@@ -443,10 +480,10 @@ fn a_refusal_names_the_nearest_form() {
             The nearest form that is modelled: `rcp.rz.ftz.f32`. `emulate --list-instructions` lists all.
         shfl.up.b32
             Write `shfl.sync.up.b32`.
-        atom.global.exch.b128
-            The nearest form that is modelled: `atom.global.exch.b32`. `emulate --list-instructions` lists all.
+        atom.global.and.b128
+            The nearest form that is modelled: `atom.global.and.b32`. `emulate --list-instructions` lists all.
         multimem.red.relaxed.gpu.global.add.f32
-            No form of this opcode is modelled; `emulate --list-instructions` lists all that are.
+            Its address stands for memory of several GPUs at once (a multicast object, cuMulticastCreate); a launch has the buffers of one GPU, and nothing that says which of them such an address means. On one GPU, `ld`, `st` and `red` on its own buffer do the same.
         redux.sync.add.f32
             The nearest form that is modelled: `redux.sync.add.u32`. `emulate --list-instructions` lists all.
         sqrt.approx.f64

@@ -201,7 +201,7 @@ pub fn kernel(body: &str) -> String {
          .local .align 16 .b8 frame[32];\n.shared .align 1024 .b8 smem[32768];\n.shared .align 16 .b8 response[16];\n\
          .shared .align 8 .b64 bar[4];\n.shared .align 4 .b32 slot;\n\
          .reg .pred %p<10>;\n.reg .b8 %b<4>;\n.reg .b16 %h<8>;\n.reg .b32 %r<100>;\n.reg .b64 %d<16>;\n.reg .f32 %f<8>;\n\
-         .reg .f64 %e<4>;\n.reg .b128 %q<2>;\n.reg .b32 %x<128>;\n\
+         .reg .f64 %e<4>;\n.reg .b128 %q<4>;\n.reg .b32 %x<128>;\n\
          mov.u32 %r98, %tid.x;\nmov.u32 %r97, %cluster_ctarank;\nmov.u32 %r96, %ctaid.x;\nmov.u32 %r95, %ntid.x;\n\
          mad.lo.u32 %r99, %r96, %r95, %r98;\nld.param.u64 %d8, [out];\nld.param.u64 %d7, [in];\n\
          mov.b64 %d6, map;\ncvta.param.u64 %d6, %d6;\n\

@@ -4,9 +4,10 @@ use crate::common::emulate_texts;
 use expect_test::expect;
 
 /// Launch files that say what cannot be meant: the field, what was found, what is allowed.
+const KERNEL: &str = ".version 8.8\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .u64 a, .param .u32 n, .param .align 64 .b8 map[128])\n{\nret;\n}\n";
+
 #[test]
 fn launch_files_are_refused_at_their_field() {
-    const KERNEL: &str = ".version 8.8\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .u64 a, .param .u32 n, .param .align 64 .b8 map[128])\n{\nret;\n}\n";
     let file = |from: &str, to: &str| {
         let text = r#"{"entry": "k", "grid": [1, 1, 1], "block": [32, 1, 1],
  "buffers": [{"name": "a", "content": {"fill": {"bytes": 4096, "value": 1}}},
@@ -279,6 +280,27 @@ fn launch_files_are_refused_at_their_field() {
         expected.assert_eq(&said.err);
     }
     assert_eq!(emulate_texts(KERNEL, &file("", ""), &[]).status, 0);
+}
+
+/// What is not closed is no end of it: the reader stops at the 128th level.
+#[test]
+fn what_lies_too_deep_is_told_in_words_of_ours() {
+    let deep = "[".repeat(200);
+    for text in [deep.clone(), format!("{{\"entry\": \"k\",\n \"buffers\": {deep}")] {
+        let said = emulate_texts(KERNEL, &text, &[]);
+        assert_eq!((said.status, said.out.as_str()), (2, ""));
+        assert!(
+            said.err.starts_with("error: this is no launch file: here more than 128 values lie within each other\n"),
+            "{}",
+            said.err
+        );
+        assert!(said.err.contains("= try: Close the brackets"), "{}", said.err);
+    }
+    let closed = format!("{{\"entry\": \"[k\", \"buffers\": {deep}{}}}", "]".repeat(200));
+    for text in [closed.clone(), closed.replace("buffers", "grid"), closed.replace("buffers", "unknown")] {
+        let said = emulate_texts(KERNEL, &text, &[]);
+        assert!(said.status == 2 && said.err.contains("more than 128 values lie within each other"), "{}", said.err);
+    }
 }
 
 /// What a launch of a newcomer lacks: the message says what the kernel has, and what to write.

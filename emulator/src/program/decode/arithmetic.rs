@@ -172,7 +172,12 @@ fn setp(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
         [op, "xor", ty] => (*op, Some(Logic::Xor), *ty),
         _ => return Ok(None),
     };
-    let Some(f) = alu::compare(op, mods.contains(&"ftz"), ty) else { return Ok(None) };
+    let (pair, of) = match ty {
+        "f16x2" => (true, "f16"),
+        "bf16x2" => (true, "bf16"),
+        ty => (false, ty),
+    };
+    let Some(f) = alu::compare(op, mods.contains(&"ftz"), of) else { return Ok(None) };
     o.expect(if logic.is_some() { 4..=4 } else { 3..=3 })?;
     let (d, q) = match o.get(0)? {
         Operand::Pair(_, q) if matches!(ty, "f16" | "bf16") && **q != Operand::Sink => {
@@ -194,12 +199,48 @@ fn setp(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
         l.source(o.get(1)?, bytes, matches!(ty, "f32" | "f64"))?,
         l.source(o.get(2)?, bytes, matches!(ty, "f32" | "f64"))?,
     );
-    let mut uses = vec![ra, rb];
     let logic = combined_with(l, o, logic)?;
+    let (Reg::B32(a) | Reg::B64(a), Reg::B32(b) | Reg::B64(b)) = (ra, rb) else { return Ok(None) };
+    if pair {
+        return setp_pair(l, f, (d, q), (a, b), logic).map(Some);
+    }
+    let mut uses = vec![ra, rb];
     uses.extend(logic.map(|(_, c, _)| Reg::Pred(c)));
     let defs = d.into_iter().chain(q).map(Reg::Pred).collect();
-    let (Reg::B32(a) | Reg::B64(a), Reg::B32(b) | Reg::B64(b)) = (ra, rb) else { return Ok(None) };
     Ok(Some(Decoded::new(Op::Setp { f, d, q, a, b, logic }, uses, defs)))
+}
+
+/// `setp` of pairs: `p` says it of the low halves, `q` of the high ones (PTX ISA 9.7.7.2).
+fn setp_pair(
+    l: &mut Lowering,
+    f: Alu,
+    (p, q): (Option<u16>, Option<u16>),
+    (a, b): (u16, u16),
+    logic: Option<(Logic, u16, bool)>,
+) -> Result<Decoded, Bad> {
+    let half = |d: Option<u16>, a: u16, b: u16| {
+        let mut uses = vec![Reg::B32(a), Reg::B32(b)];
+        uses.extend(logic.map(|(_, c, _)| Reg::Pred(c)));
+        let op = Op::Setp { f, d, q: None, a, b, logic };
+        Decoded::new(op, uses, d.into_iter().map(Reg::Pred).collect())
+    };
+    let low = half(p, a, b);
+    if q.is_none() {
+        return Ok(low);
+    }
+    let high = half(q, high_half(l, a)?, high_half(l, b)?);
+    // Both read the predicate that the result is combined with, before one of them writes it.
+    let (first, last) = if logic.is_some_and(|(_, c, _)| p == Some(c)) { (high, low) } else { (low, high) };
+    l.emit(first.op, TRUE, false, first.uses, first.defs);
+    Ok(last)
+}
+
+/// The high half of a register, in one of its own.
+fn high_half(l: &mut Lowering, of: u16) -> Result<u16, Bad> {
+    let by = l.constant32(16)?;
+    let (Reg::B32(d), Some(f)) = (l.register("b32")?, alu::alu("shr", &[], "b32")) else { return Ok(of) };
+    l.emit(Op::Alu { f, d, s: [of, by, 0] }, TRUE, false, vec![Reg::B32(of), Reg::B32(by)], vec![Reg::B32(d)]);
+    Ok(d)
 }
 
 fn selp(l: &mut Lowering, mods: &[&str], o: &Operands) -> Result<Decoded, crate::program::Bad> {

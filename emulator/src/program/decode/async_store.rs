@@ -16,11 +16,11 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
         return fill(l, rest, o);
     }
     let ("st", ["async", rest @ .., ty]) = (base, mods) else { return Ok(None) };
-    let Some(bytes @ (4 | 8)) = type_bytes(ty).filter(|_| ty.len() == 3) else { return Ok(None) };
+    let Some(bytes) = type_bytes(ty).filter(|&bytes| bytes >= 4) else { return Ok(None) };
     let (mut lanes, mut counted) = (1, false);
     for part in rest {
         match *part {
-            "weak" | "shared" | "shared::cluster" => {}
+            "weak" | "shared" | "shared::cta" | "shared::cluster" => {}
             "mbarrier::complete_tx::bytes" => counted = true,
             "v2" => lanes = 2,
             "v4" => lanes = 4,
@@ -47,7 +47,7 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
     let float = ty.starts_with('f');
     let mut s = Vec::new();
     for part in list {
-        s.push(l.source(part, bytes, float)?);
+        s.push(if bytes == 16 { l.register128(part)? } else { l.source(part, bytes, float)? });
     }
     let mut uses = base_of(&to);
     uses.extend(base_of(&barrier));
@@ -118,7 +118,7 @@ fn reduction(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
     let known = match *what {
         "inc" | "dec" => *ty == "u32",
         "min" | "max" => matches!(*ty, "u32" | "s32"),
-        "add" => matches!(*ty, "u32" | "s32" | "u64"),
+        "add" => matches!(*ty, "u32" | "s32" | "u64" | "s64"),
         "and" | "or" | "xor" => *ty == "b32",
         _ => false,
     };

@@ -11,7 +11,7 @@ use crate::syntax::ast::Operand;
 
 pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) -> Family {
     match (base, mods) {
-        ("set", [op, flags @ .., to, from @ ("f16x2" | "bf16x2")]) => set_pairs(l, op, flags, (to, from), o),
+        ("set", [op, rest @ .., to, from @ ("f16x2" | "bf16x2")]) => set_pairs(l, op, rest, (to, from), o),
         ("set", [op, rest @ .., to, from]) => set(l, op, rest, (to, from), o),
         ("slct", [.., ty, by]) => slct(l, (ty, by), mods.contains(&"ftz"), o),
         ("testp", [what, ty]) => testp(l, what, ty, o),
@@ -67,17 +67,13 @@ fn select(l: &mut Lowering, ty: &str, to: &Operand, (a, b, p): (Reg, Reg, u16)) 
 fn set(l: &mut Lowering, op: &str, rest: &[&str], (to, from): (&str, &str), o: &Operands) -> Family {
     let yes = match to {
         "u32" | "s32" => u32::MAX,
+        "u16" | "s16" => 0xffff,
         "f32" => 0x3f80_0000,
         "f16" => 0x3c00,
         "bf16" => 0x3f80,
         _ => return Ok(None),
     };
-    let (logic, flags) = match rest {
-        ["and", flags @ ..] => (Some(Logic::And), flags),
-        ["or", flags @ ..] => (Some(Logic::Or), flags),
-        ["xor", flags @ ..] => (Some(Logic::Xor), flags),
-        flags => (None, flags),
-    };
+    let (logic, flags) = combination(rest);
     if !matches!(flags, [] | ["ftz"]) {
         return Ok(None);
     }
@@ -91,13 +87,40 @@ fn set(l: &mut Lowering, op: &str, rest: &[&str], (to, from): (&str, &str), o: &
     select(l, to, o.get(0)?, (Reg::B32(yes), Reg::B32(no), p))
 }
 
-/// `set.op{.ftz}.to.from d, a, b` of pairs.
-fn set_pairs(l: &mut Lowering, op: &str, flags: &[&str], (to, from): (&str, &str), o: &Operands) -> Family {
+/// How the result of a comparison is combined with a predicate, and the modifiers behind.
+fn combination<'a>(rest: &'a [&'a str]) -> (Option<Logic>, &'a [&'a str]) {
+    match rest {
+        ["and", flags @ ..] => (Some(Logic::And), flags),
+        ["or", flags @ ..] => (Some(Logic::Or), flags),
+        ["xor", flags @ ..] => (Some(Logic::Xor), flags),
+        flags => (None, flags),
+    }
+}
+
+/// `set.op{.bool}{.ftz}.to.from d, a, b{, c}` of pairs.
+fn set_pairs(l: &mut Lowering, op: &str, rest: &[&str], (to, from): (&str, &str), o: &Operands) -> Family {
+    let (logic, flags) = combination(rest);
     let Some(f) = packed_set::alu(op, flags, to, from) else { return Ok(None) };
-    o.expect(3..=3)?;
-    let (d, a, b) = (l.destination32(o.get(0)?)?, l.source(o.get(1)?, 4, false)?, l.source(o.get(2)?, 4, false)?);
-    let (Reg::B32(x), Reg::B32(y)) = (a, b) else { return Ok(None) };
-    Ok(Some(Decoded::new(Op::Alu { f, d, s: [x, y, 0] }, vec![a, b], vec![Reg::B32(d)])))
+    let operands = if logic.is_some() { 4 } else { 3 };
+    o.expect(operands..=operands)?;
+    let (d, a, b) = (l.destination32(o.get(0)?)?, l.source32(o.get(1)?, false)?, l.source32(o.get(2)?, false)?);
+    let of_two = |f: Alu, d: u16, a: u16, b: u16| {
+        Decoded::new(Op::Alu { f, d, s: [a, b, 0] }, vec![Reg::B32(a), Reg::B32(b)], vec![Reg::B32(d)])
+    };
+    let Some((logic, c, negated)) = combined_with(l, o, logic)? else { return Ok(Some(of_two(f, d, a, b))) };
+    // What a half gets for true, or zero: both results are of such halves.
+    let (yes, no) = (l.constant32(packed_set::both_hold(to))?, l.constant32(0)?);
+    let (Reg::B32(compared), Reg::B32(other)) = (l.register("b32")?, l.register("b32")?) else { return Ok(None) };
+    let Decoded { op, uses, defs } = of_two(f, compared, a, b);
+    l.emit(op, TRUE, false, uses, defs);
+    let select = Op::Select32 { d: other, a: yes, b: no, p: c, negated };
+    l.emit(select, TRUE, false, vec![Reg::B32(yes), Reg::B32(no), Reg::Pred(c)], vec![Reg::B32(other)]);
+    let name = match logic {
+        Logic::And => "and",
+        Logic::Or => "or",
+        Logic::Xor => "xor",
+    };
+    Ok(alu::alu(name, &[], "b32").map(|f| of_two(f, d, compared, other)))
 }
 
 /// `slct.type.{s32|f32} d, a, b, c`: `a` if `c` is not negative; a NaN chooses `b` (PTX ISA, slct).

@@ -11,7 +11,7 @@ pub(super) fn exists(parts: &[&str]) -> bool {
     match parts {
         ["ld" | "st", "async" | "bulk", ..] => true,
         [base @ ("ld" | "st"), mods @ ..] => {
-            matches!(hints::check(*base == "ld", mods, ""), Ok(Some(()))) && moves_at_once(mods)
+            matches!(hints::check(*base == "ld", mods, ""), Ok(Some(()))) && moves_at_once(*base == "ld", mods)
         }
         ["cvt", flags @ .., to, from] => {
             let pair = to.strip_suffix("x2").filter(|half| matches!(*half, "f16" | "bf16") && *from == "f32");
@@ -27,14 +27,14 @@ pub(super) fn exists(parts: &[&str]) -> bool {
 }
 
 /// Whether one access moves so much: 16 bytes, in global memory also 32.
-fn moves_at_once(mods: &[&str]) -> bool {
+fn moves_at_once(load: bool, mods: &[&str]) -> bool {
     let bytes = mods.iter().find_map(|part| type_bytes(part)).unwrap_or(0);
     let lanes = mods.iter().find_map(|part| part.strip_prefix('v')?.parse::<u32>().ok()).unwrap_or(1);
     let elsewhere =
         ["const", "shared", "shared::cta", "shared::cluster", "local", "param", "param::entry", "param::func"];
     match (lanes, bytes) {
+        (8, 1 | 2) => !load,
         (8, 4) | (4, 8) => !mods.iter().any(|part| elsewhere.contains(part)),
-        (8, _) => false,
         _ => lanes * bytes <= 16,
     }
 }

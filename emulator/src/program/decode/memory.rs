@@ -176,12 +176,15 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
     let sync = order(rest, o)?;
     let total = bytes * lanes;
     let wide = matches!((lanes, bytes), (4, 8) | (8, 4)) && !rest.contains(&"const");
-    // ptxas ends without a word on others.
-    if lanes == 8 && bytes != 4 {
+    // The ISA has neither. Stores of them are code that ptxas 13.5 makes; at such loads it ends without a word, now and then or always.
+    if load && lanes == 8 && bytes < 4 {
         return Err(wrong(
-            format!("`{}` has eight elements of {} bits", o.opcode, 8 * bytes),
-            "With `.v8` the elements are of 32 bits: `.b32`, `.u32`, `.s32` or `.f32`, in global memory (PTX ISA 9.7.9.8). Several narrower \
-             ones fit into each.",
+            format!("`{}` loads eight elements of {} bits", o.opcode, 8 * bytes),
+            format!(
+                "Load `.v{}.b32` and take the elements apart: of `.v8` the PTX ISA has elements of 32 bits (9.7.9.8), and ptxas 13.5 falls \
+                 over narrower ones.",
+                2 * bytes
+            ),
         ));
     }
     if total > 16 && !(wide && matches!(space, Space::Global | Space::Generic)) {
@@ -358,15 +361,20 @@ fn atomic(l: &mut Lowering, gives: bool, mods: &[&str], o: &Operands) -> Family 
         return vector_atomic(l, o, (gives, lanes, float), op, policy);
     }
     let mut uses = base_of(&address);
-    let s = l.source(o.get(first + 1)?, bytes.into(), float)?;
+    let mut source = |n: usize| match bytes {
+        16 => l.register128(o.get(n)?),
+        _ => l.source(o.get(n)?, bytes.into(), float),
+    };
+    let s = source(first + 1)?;
     uses.push(s);
-    let t = if what == "cas" { Some(l.source(o.get(first + 2)?, bytes.into(), float)?) } else { None };
+    let t = if what == "cas" { Some(source(first + 2)?) } else { None };
     uses.extend(t);
     if hint {
         uses.push(Reg::B64(l.source64(o.get(count - 1)?)?));
     }
     let d = match gives.then(|| o.get(0)).transpose()? {
         None | Some(Operand::Sink) => None,
+        Some(d) if bytes == 16 => Some(l.register128(d)?),
         Some(d) if bytes == 8 => Some(Reg::B64(l.destination64(d)?)),
         Some(d) => Some(Reg::B32(l.destination32(d)?)),
     };

@@ -278,6 +278,20 @@ impl Lowering {
         if bytes == 8 { self.source64(operand).map(Reg::B64) } else { self.source32(operand, float).map(Reg::B32) }
     }
 
+    /// A register of 128 bits, to read or to write; constants have 64 at most.
+    fn register128(&self, operand: &Operand) -> Result<Reg, Bad> {
+        match operand {
+            Operand::Name(name) => match self.lookup(name) {
+                Some(Binding::Register(reg @ Reg::B128(_), _)) => Ok(*reg),
+                _ => Err(width(name, 128)),
+            },
+            other => Err(wrong(
+                format!("expected a 128-bit register, found {}", describe(other)),
+                "Move its halves to a `.b128` register first: `mov.b128 %q, {%low, %high}`.",
+            )),
+        }
+    }
+
     fn destination(&mut self, operand: &Operand) -> Result<Reg, Bad> {
         match operand {
             Operand::Sink => Ok(Reg::Sink),

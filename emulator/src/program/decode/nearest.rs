@@ -17,6 +17,12 @@ pub(super) enum Node {
 /// What to write instead of an opcode that is not modelled.
 pub fn advice(opcode: &str) -> String {
     let parts: Vec<&str> = opcode.split('.').collect();
+    if parts[0] == "multimem" {
+        return "Its address stands for memory of several GPUs at once (a multicast object, cuMulticastCreate); a launch has the buffers of \
+                one GPU, and nothing that says which of them such an address means. On one GPU, `ld`, `st` and `red` on its own buffer \
+                do the same."
+            .into();
+    }
     let forms = forms();
     let known = || forms.iter().flat_map(|(words, _)| words.iter().map(String::as_str));
     let meant = match known().any(|word| word == parts[0]) {

@@ -109,6 +109,8 @@ fn wants(base: &str, mods: &[&str], operand: usize) -> Want {
         ("set", 1 | 2) | ("slct", 3) | ("testp", 1) | ("szext" | "fns", 0 | 1) => Want::of(ty),
         ("szext" | "fns", _) => Want::Count,
         ("mul" | "mad", 0 | 3) if mods.contains(&"wide") => Want::of(doubled),
+        // The predicate of a comparison may be a constant, but with BF16.
+        ("setp" | "set", 3) if ty.starts_with("bf16") => Want::Held(&["pred"]),
         ("setp", 1 | 2)
         | ("selp", 0..=2)
         | ("shl" | "shr", 0 | 1)
@@ -135,6 +137,9 @@ fn wants(base: &str, mods: &[&str], operand: usize) -> Want {
         // Where BF16 is, no wider registers are.
         ("cvt", 0) if mods.contains(&"bf16") => Want::of(before),
         ("cvt", _) if mods.contains(&"bf16") => Want::of(ty),
+        // Scale factors stand last.
+        ("cvt", 2) if mods.contains(&"scaled::n2::ue8m0") && ty != "f32" => Want::Held(&["b16"]),
+        ("cvt", 3) if mods.contains(&"scaled::n2::ue8m0") => Want::Held(&["b16"]),
         ("cvt", 3) => Want::Held(&["b32"]),
         ("cvt", 2) if before.ends_with("x4") => Want::Held(&["b32"]),
         ("cvt", 0) => narrow(before),
@@ -147,7 +152,7 @@ fn wants(base: &str, mods: &[&str], operand: usize) -> Want {
 /// Numbers of fewer than 16 bits are held as bits, of no other width; what else `cvt` takes may be wider.
 fn narrow(ty: &str) -> Want {
     match ty {
-        "e4m3x2" | "e5m2x2" | "e2m3x2" | "e3m2x2" | "ue8m0x2" => Want::Held(&["b16"]),
+        "e4m3x2" | "e5m2x2" | "e2m3x2" | "e3m2x2" | "ue8m0x2" | "s2f6x2" => Want::Held(&["b16"]),
         "e2m1x2" => Want::Held(&["b8"]),
         "e2m1x4" => Want::Held(&["b16"]),
         "e4m3x4" | "e5m2x4" | "e2m3x4" | "e3m2x4" => Want::Held(&["b32"]),
@@ -369,6 +374,12 @@ fn one(l: &Lowering, want: Want, operand: &Operand, inst: &Instruction) -> Resul
             )
         }
         Operand::Integer(_) | Operand::Float32(_) | Operand::Float64(_) if !want.takes_constant(operand) => {
+            if let Want::Held(_) = want {
+                return refuse(
+                    format!("`{}` takes a register here, found {}", inst.opcode, describe(operand)),
+                    format!("Move it to a register of one of these types first: {}.", want.text()),
+                );
+            }
             let (Want::Of(ty) | Want::Wide(ty)) = want else {
                 return refuse(
                     format!("`{}` takes an integer here, found {}", inst.opcode, describe(operand)),

@@ -31,7 +31,9 @@ pub enum Gpus {
     Suffixed(u32),
     /// Those with tensor memory, on targets with the suffix `a` or `f`.
     TensorMemory,
-    /// The same, with the suffix `a`.
+    /// This one and later ones, on targets with the suffix `a`.
+    Own(u32),
+    /// Those with tensor memory, with the suffix `a`.
     OwnTensorMemory,
     /// The family of `sm_100` and `sm_103` alone, with the suffix `a` or `f`.
     FirstTensorMemory,
@@ -48,6 +50,7 @@ impl Gpus {
         match self {
             Gpus::From(first) => number >= first,
             Gpus::Suffixed(first) => number >= first && suffixed,
+            Gpus::Own(first) => number >= first && own,
             Gpus::TensorMemory => (100..120).contains(&number) && suffixed,
             Gpus::FirstTensorMemory => [100, 103].contains(&number) && suffixed,
             Gpus::OwnFirstTensorMemory => [100, 103].contains(&number) && own,
@@ -62,6 +65,7 @@ impl Gpus {
             Gpus::From(first) => format!("`sm_{first}` or later"),
             Gpus::Suffixed(90) => "a target with a suffix from `sm_90a` on, such as `sm_90a` or `sm_100a`".into(),
             Gpus::Suffixed(first) => format!("a target with a suffix from `sm_{first}` on, such as `sm_{first}a`"),
+            Gpus::Own(first) => format!("a target with the suffix `a` from `sm_{first}a` on"),
             Gpus::TensorMemory => "a target with tensor memory, such as `sm_100a`, `sm_100f` or `sm_103a`".into(),
             Gpus::OwnTensorMemory => {
                 "a target with tensor memory and the suffix `a`, such as `sm_100a` or `sm_103a`".into()
@@ -78,7 +82,7 @@ impl Gpus {
         match self {
             Gpus::From(first @ 0..90) => format!("sm_{first}"),
             Gpus::From(90) | Gpus::Hopper => "sm_90a".into(),
-            Gpus::Suffixed(first) => format!("sm_{first}a"),
+            Gpus::Suffixed(first) | Gpus::Own(first) => format!("sm_{first}a"),
             Gpus::From(_)
             | Gpus::TensorMemory
             | Gpus::OwnTensorMemory
@@ -155,8 +159,10 @@ const NEEDS: &[Need] = &[
     ("mma", ".m16n8k16", Gpus::From(80), (7, 0)),
     ("mma", "", Gpus::From(75), (6, 5)),
     ("movmatrix", "", Gpus::From(75), (7, 8)),
+    ("st.async", ".b128", Gpus::From(90), (9, 2)),
     ("st.async|red.async", "", Gpus::From(90), (8, 1)),
     ("st.bulk", "", Gpus::From(100), (8, 6)),
+    ("atom", ".b128", Gpus::From(90), (8, 3)),
     ("ld|st|atom|red", "::cluster", Gpus::From(90), (7, 8)),
     ("ld|st|atom|red", ".cluster", Gpus::From(90), (7, 8)),
     ("ld|st|cvta|isspacep", "param::", Gpus::From(0), (8, 3)),
@@ -171,6 +177,8 @@ const NEEDS: &[Need] = &[
     ("add|sub|fma", ".f32.bf16", Gpus::From(100), (8, 6)),
     ("add|min|max", "16x2", Gpus::From(90), (8, 0)),
     ("cvt", ".rs.", Gpus::OwnFirstTensorMemory, (8, 7)),
+    ("cvt", ".bf16x2.s2f6x2", Gpus::Own(100), (9, 1)),
+    ("cvt", ".s2f6x2", Gpus::Own(100), (9, 1)),
     ("cvt", ".bf16x2.e", Gpus::Suffixed(100), (9, 2)),
     ("cvt", ".ue8m0x2", Gpus::Suffixed(100), (8, 6)),
     ("cvt", "x2.bf16x2", Gpus::Suffixed(100), (9, 1)),
