@@ -165,7 +165,14 @@ pub fn cases() -> Vec<Case> {
             &[("0x08100010", "0x06100010")],
             Finds(&[("instruction-descriptor", "@mma")]),
         ),
-        case("16c", "BF16 instead of FP16", silent, Ring, &[("0x08100010", "0x08100490")], Wrong),
+        case(
+            "16c",
+            "BF16 instead of FP16",
+            silent,
+            Ring,
+            &[("0x08100010", "0x08100490")],
+            Finds(&[("type-mismatch", "@mma")]),
+        ),
         case(
             "16d",
             "A read along M",

@@ -8,15 +8,28 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const TARGETS: [(&str, &str); 2] = [("sm_100a", BLACKWELL), ("sm_90a", HOPPER)];
 
-/// Which form is of an opcode, by its sorted parts.
-fn forms() -> BTreeMap<Vec<&'static str>, usize> {
-    let mut all = BTreeMap::new();
-    for (n, form) in emulator::FORMS.iter().enumerate() {
-        for opcode in written_out(&mut &**form) {
-            all.entry(sorted(opcode.leak())).or_insert(n);
+/// Which form is of an opcode: as it is written, since types may be exchanged, or else by its sorted parts.
+struct Forms {
+    written: BTreeMap<&'static str, usize>,
+    sorted: BTreeMap<Vec<&'static str>, usize>,
+}
+
+impl Forms {
+    fn all() -> Forms {
+        let mut all = Forms { written: BTreeMap::new(), sorted: BTreeMap::new() };
+        for (n, form) in emulator::FORMS.iter().enumerate() {
+            for opcode in written_out(&mut &**form) {
+                let opcode: &'static str = opcode.leak();
+                all.written.entry(opcode).or_insert(n);
+                all.sorted.entry(sorted(opcode)).or_insert(n);
+            }
         }
+        all
     }
-    all
+
+    fn of(&self, opcode: &str) -> Option<usize> {
+        self.written.get(opcode).or_else(|| self.sorted.get(&sorted(opcode))).copied()
+    }
 }
 
 /// An operand's kind: its register class, or what it is made of.
@@ -46,11 +59,11 @@ fn split(operands: &str) -> Vec<&str> {
 
 /// Of each form, and each way to write its operands, a statement that loads.
 fn rows(target: &str, patterns: &str) -> Vec<(usize, String)> {
-    let forms = forms();
+    let forms = Forms::all();
     let mut rows: BTreeMap<(usize, Vec<String>), String> = BTreeMap::new();
     for statement in statements(patterns) {
         let (opcode, operands) = statement.split_once(' ').unwrap_or((&statement, ""));
-        let Some(&form) = forms.get(&sorted(opcode)) else { continue };
+        let Some(form) = forms.of(opcode) else { continue };
         let key = (form, split(operands).into_iter().map(kind).collect());
         if !rows.contains_key(&key) && load(target, &statement).is_ok() {
             rows.insert(key, statement);
