@@ -112,7 +112,8 @@ pub enum Meaning {
     SameHalves,
     /// An MMA whose instruction descriptor says less than its tiles have.
     TooNarrow,
-    /// A tile that is stored elsewhere than it belongs. Who knows the product knows whether it is the store, or what was loaded or multiplied.
+    /// A tile that is stored elsewhere than it belongs, or added to others than it belongs to. Who knows the product knows whether it is the store, or what was
+    /// loaded or multiplied.
     BelongsElsewhere,
     /// An MMA that no commit follows.
     NotCommitted,

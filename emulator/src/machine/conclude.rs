@@ -98,7 +98,8 @@ impl<'a> Chip<'a> {
         let label = |site: u32, text: String| Label::new(place(site), text);
         if completed && findings.is_empty() {
             let missing = self.sums.judge(|mma| self.s.kernel.may_be_told_to_leave_out(mma), label);
-            let told = [missing, self.sums.judge_rows(label), self.placed.judge(&self.global, label)];
+            let told =
+                [missing, self.sums.mixed.map(|mixed| mixed.judge(label)), self.placed.judge(&self.global, label)];
             told.into_iter().flatten().for_each(|finding| findings.add(finding));
         }
         if completed && findings.is_empty() {

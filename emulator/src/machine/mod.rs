@@ -119,6 +119,7 @@ mod mbarrier_places;
 mod mbarrier_wait;
 mod memory;
 mod misplaced_fence;
+mod mixed;
 mod mma;
 mod mma_operands;
 mod mma_touches;

@@ -3,6 +3,7 @@
 
 use super::boxes::Laid;
 use super::cluster::Cluster;
+use super::mixed::Mixed;
 use super::slices::{self, Tile};
 use crate::diagnostic::{Diagnostic, Label, Severity};
 use rustc_hash::FxHashMap;
@@ -27,7 +28,7 @@ pub struct Line {
 }
 
 /// A range of depths, without its end.
-type Range = (i64, i64);
+pub type Range = (i64, i64);
 
 /// What an accumulator holds, or has held.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,11 +39,11 @@ pub struct Sum {
     /// Of A and of B, from each CTA that takes part.
     pub of: [SmallVec<[Line; 2]>; 2],
     /// A's depths are so far behind those of B that they are multiplied with.
-    distance: i64,
+    pub distance: i64,
     /// How many depths both tensors have, if as many.
-    size: Option<i64>,
+    pub size: Option<i64>,
     /// The depths of A, in ranges that do not touch.
-    depths: SmallVec<[Range; 1]>,
+    pub depths: SmallVec<[Range; 1]>,
     /// Something else was multiplied, too, of which it is not known where it came from.
     pub with_others: bool,
     /// The last MMA.
@@ -56,17 +57,6 @@ struct Displaced {
     distance: i64,
     mma: u32,
     loads: [u32; 2],
-}
-
-/// An accumulator that adds some depths of rows of A, or columns of B, and others of other ones.
-#[derive(Clone, Copy, Debug)]
-struct Mixed {
-    /// A, or B.
-    which: usize,
-    /// What is multiplied of two tiles, the later one behind.
-    lines: [Line; 2],
-    depths: [Range; 2],
-    mma: u32,
 }
 
 /// Where in a sum depths are missing.
@@ -93,11 +83,11 @@ struct Gap {
 /// What is known of the sums of a cluster, and of all clusters.
 #[derive(Debug, Default)]
 pub struct Sums {
-    open: Vec<Sum>,
+    pub open: Vec<Sum>,
     done: Vec<Sum>,
     gaps: Vec<Gap>,
     displaced: Option<Displaced>,
-    mixed: Option<Mixed>,
+    pub mixed: Option<Mixed>,
     /// The boxes of A and B that an accumulator has added last, and the copies of those of which several are added to one.
     boxes: FxHashMap<(usize, u32), [(u32, u32); 2]>,
     of_several: BTreeSet<u32>,
@@ -125,7 +115,7 @@ impl Line {
         (self.first..self.end()).contains(&at)
     }
 
-    fn meets(&self, other: &Line) -> bool {
+    pub fn meets(&self, other: &Line) -> bool {
         self.tensor == other.tensor && self.first < other.end() && other.first < self.end()
     }
 
@@ -133,11 +123,6 @@ impl Line {
     pub fn has_most_of(&self, other: &Line) -> bool {
         let what = |line: &Line| (line.tensor, line.rows, line.size, line.mn_major);
         what(self) == what(other) && 2 * (self.first - other.first).abs() < self.rows
-    }
-
-    /// Rows of the same tensor, none of them the same.
-    fn is_apart_from(&self, other: &Line) -> bool {
-        (self.tensor, self.mn_major) == (other.tensor, other.mn_major) && !self.meets(other)
     }
 
     /// The depths of a box that has some of these rows.
@@ -153,7 +138,7 @@ impl Line {
 }
 
 impl Sum {
-    fn is_of(&self, cta: usize, accumulator: u32) -> bool {
+    pub fn is_of(&self, cta: usize, accumulator: u32) -> bool {
         (self.cta, self.accumulator) == (cta, accumulator)
     }
 
@@ -184,16 +169,6 @@ impl Sum {
         let before = edge(Where::Before, size.map(|_| 0), first);
         let between = self.depths.windows(2).map(|two| (Where::Between, (two[0].1, two[1].0)));
         before.into_iter().chain(between).chain(edge(Where::Behind, last, size))
-    }
-
-    /// Whether another part of the same accumulator has depths that this does not have, of other rows of A and the same columns of B, or the other way round:
-    /// of which operand. Both tensors have as many depths, and each is multiplied with the same.
-    fn goes_on_elsewhere(&self, other: &Sum) -> Option<usize> {
-        let straight = |sum: &Sum| sum.distance == 0 && !sum.with_others && sum.size.is_some();
-        let apart = |n: usize| self.of[n].iter().all(|one| other.of[n].iter().all(|two| one.is_apart_from(two)));
-        let once = || !self.depths.iter().any(|one| other.depths.iter().any(|two| one.0 < two.1 && two.0 < one.1));
-        let which = (0..2).find(|&n| self.of[1 - n] == other.of[1 - n] && apart(n))?;
-        (straight(self) && straight(other) && self.size == other.size && once()).then_some(which)
     }
 
     /// Whether it has some of these depths of the same rows and columns.
@@ -239,49 +214,6 @@ impl Sums {
             let loads = [0, 1].map(|n| apart.of[n].first().map_or(0, |line| line.load));
             self.displaced = Some(Displaced { depths: apart.depths[0], distance, mma, loads });
         }
-    }
-
-    /// Of what an accumulator holds: whether its depths come from different rows of A, or columns of B.
-    fn look_at_rows(&mut self, cta: usize, accumulator: u32) {
-        if self.mixed.is_some() {
-            return;
-        }
-        let mut all = self.open.iter().filter(|sum| sum.is_of(cta, accumulator));
-        let (Some(first), Some(second), None) = (all.next(), all.next(), all.next()) else { return };
-        let Some(which) = first.goes_on_elsewhere(second) else { return };
-        let (Some(&one), Some(&two)) = (first.of[which].first(), second.of[which].first()) else { return };
-        self.mixed =
-            Some(Mixed { which, lines: [one, two], depths: [first.depths[0], second.depths[0]], mma: second.mma });
-    }
-
-    /// What is told of that, at the end of a launch in which nothing else was found.
-    pub fn judge_rows(&self, label: impl Fn(u32, String) -> Label) -> Option<Diagnostic> {
-        let Mixed { which, lines, depths, mma } = self.mixed?;
-        let (name, rows, other) = [("A", "rows", "columns of B"), ("B", "columns", "rows of A")][which];
-        let [one, two] = [0, 1].map(|n| {
-            let (Line { first, rows: count, .. }, (from, to)) = (lines[n], depths[n]);
-            format!("depths {from} to {} of {rows} {first} to {} of {name}", to - 1, first + count - 1)
-        });
-        let mut labels = vec![label(mma, format!("both are multiplied with the same {other}, and added up"))];
-        labels.push(label(lines[0].load, format!("{name} is loaded here")));
-        if lines[1].load != lines[0].load {
-            labels.push(label(lines[1].load, format!("the other {rows} of {name} are loaded here")));
-        }
-        Some(Diagnostic {
-            code: "box-mismatch",
-            severity: Severity::Finding,
-            title: format!("a sum is made of {one}, and of {two}"),
-            labels,
-            rule: "An element of D is the sum over all depths of one row of A and one column of B (PTX ISA, tcgen05.mma, wgmma.mma_async): an accumulator adds the \
-                   depths of one tile of each. These are other depths of another tile."
-                .into(),
-            help: format!(
-                "Let the coordinate of {name} that is not K stay as it is from the first tile along K of a sum to the last one, and let the loop that multiplies \
-                 take as many tiles for a sum as are loaded for it."
-            ),
-            count: 1,
-            confirmed: None,
-        })
     }
 
     /// What is told of depths that do not belong together, at the end of a launch in which nothing else was found.
