@@ -131,6 +131,8 @@ pub const FOLLOWS: &[Follows] = &[
     Follows(READ_ELSEWHERE, &["out-of-bounds"], is_read_elsewhere, Then::Dropped),
     // Of what is read with another swizzle than it was stored with, nobody asks which bytes elements share.
     Follows(&["operand-overlap"], &["swizzle-mismatch"], is_a_note_of_the_same_mma, Then::Dropped),
+    // An offset that leads beyond its own box leads into the next one.
+    Follows(&["operand-overlap"], &["box-mismatch"], asks_for_the_same, Then::Dropped),
     // An operand that is read at a wrong address is anything but what was loaded.
     Follows(READ_ELSEWHERE, &["matrix-descriptor", "instruction-descriptor"], is_read_elsewhere, Then::Dropped),
     // Who reads too early, or another phase, has not read what he should have.
@@ -263,6 +265,11 @@ fn is_of_the_same_mma(one: &Diagnostic, other: &Diagnostic, statements: &Stateme
     let does = |label: &&Label| [Does::Multiplies, Does::Wgmma].iter().any(|what| statements.are(&label.place, *what));
     let less = one.severity < Severity::Error && other.severity > Severity::Note;
     less && one.labels.iter().filter(does).any(|label| has_line(other, label))
+}
+
+/// The one is of the same MMA, and one thing mends both.
+fn asks_for_the_same(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
+    one.help == other.help && is_of_the_same_mma(one, other, statements)
 }
 
 /// The one is of the same MMA, and says of no wait that it has passed on a wrong phase.
