@@ -63,6 +63,21 @@ fn the_descriptor_of_the_box() {
     assert!(codes.is_empty(), "{}", common::rendered(&report));
 }
 
+/// The ISA has base offsets for tiles that do not begin with their pattern: what is not modelled is no mistake. Where a tile does begin with it, there is
+/// nothing to say, and who says something is wrong.
+#[test]
+fn a_base_offset() {
+    let launch = pair::launch(256, 64);
+    let (codes, report) = said(&with_descriptor("0x4002404000000008"), &launch);
+    assert!(codes.is_empty() && !report.is_clean(), "{}", common::rendered(&report));
+    let [said_so] = &report.incomplete[..] else { panic!("{:?}", report.incomplete) };
+    assert!(said_so.contains("of A") && said_so.contains("a base offset of 1 (bits 49–51)"), "{said_so}");
+    assert!(said_so.contains("is not modelled"), "{said_so}");
+    let (codes, report) = said(&with_descriptor("0x4002404000000000"), &launch);
+    assert_eq!(codes, ["matrix-descriptor"], "{}", common::rendered(&report));
+    assert!(report.incomplete.is_empty() && report.findings[0].title.contains("a base offset of 1"), "{report:?}");
+}
+
 #[test]
 fn rows_of_an_operand_that_overlap() {
     let launch = pair::launch(256, 64);

@@ -332,6 +332,9 @@ impl<'a> Cluster<'a> {
         }
         if self.options.judges() {
             self.note_store_of_sums(w, site, total, &targets);
+            if sync.is_none() && self.blank.is_none() {
+                self.check_lanes_of_store(w, site, op, &targets);
+            }
         }
         let time = self.warps[w].fragments[f].ready_at;
         let (mut pieces, mut data) = (Vec::new(), Memory::default());

@@ -86,6 +86,8 @@ pub struct Cluster<'a> {
     pub blank: Option<Blank<'a>>,
     /// The first statement of a cluster with values that read what was not computed.
     pub read_blank: Option<u32>,
+    /// What the run has ended at, since it is not modelled.
+    pub not_modelled: Option<String>,
     /// The first statement that [`Options::tensor_load_factor`] cannot be applied to, and why.
     pub factor_fails: Option<(u32, &'static str)>,
     pub sm: u32,

@@ -42,7 +42,11 @@ impl<'a> Chip<'a> {
             }
         }
         self.remember_parties(&cluster);
-        let missing = cluster.what_is_missing().into_iter().chain(cluster.what_factor_misses());
+        let missing = cluster
+            .what_is_missing()
+            .into_iter()
+            .chain(cluster.what_factor_misses())
+            .chain(cluster.not_modelled.clone());
         self.missing.extend(missing.map(|what| (running.index, what)));
         self.cycles = self.cycles.max(cluster.end);
         self.instructions += cluster.instructions;

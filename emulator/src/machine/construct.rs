@@ -49,6 +49,7 @@ impl<'a> Cluster<'a> {
             index,
             blank: (!s.options.values.include(index)).then(|| Blank::new(kernel, s.dependences)),
             read_blank: None,
+            not_modelled: None,
             factor_fails: None,
             sm,
             room,

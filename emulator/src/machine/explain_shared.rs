@@ -22,7 +22,8 @@ impl Cluster<'_> {
         if let Some(stages) = self.stages_overlap(race, &name).or_else(|| self.one_place_for_two_stages(race, &name)) {
             return stages;
         }
-        // What overwrites does not see what it overwrites: production kernels leave this fence out.
+        // What overwrites does not see what it overwrites: production kernels leave this fence out, behind what they have read, and behind what they have
+        // stored (Triton's, behind the stores of an epilogue).
         if race.conflict.reason == Reason::NotFenced
             && race.conflict.second_writes
             && !(race.conflict.first_writes && self.combines(second.site))

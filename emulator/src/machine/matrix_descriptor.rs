@@ -112,16 +112,42 @@ impl SharedDescriptor {
                 "these bits are 0".into(),
             ));
         }
-        // Without swizzle there is no pattern whose place it could tell: assumption `base-offset-without-swizzle`.
-        if swizzle != 0 && field(49, 3) != 0 || field(52, 1) != 0 {
+        if field(52, 1) != 0 {
             return Err((
-                format!("the matrix descriptor {bits:#018x} has a base offset or an absolute leading dimension"),
-                "base offset 0 (bits 49–51) and relative mode (bit 52 = 0) are modelled: align the tile to its swizzle \
-                 pattern (1024, 512 or 256 bytes)"
-                    .into(),
+                format!(
+                    "the matrix descriptor {bits:#018x} has bit 52 set: its leading dimension is an absolute address"
+                ),
+                "bit 52 is 0, a relative offset; the other mode is of sm_103a alone, for K of 48 bytes".into(),
+            ));
+        }
+        // Without swizzle there is no pattern whose place it could tell: assumption `base-offset-without-swizzle`. Where the operand begins elsewhere than
+        // its pattern, it is not modelled: [`SharedDescriptor::base_offset`].
+        if swizzle != 0 && field(49, 3) != 0 {
+            let period = 8 * swizzle;
+            return Err((
+                format!(
+                    "the matrix descriptor {bits:#018x} has a base offset of {}, and begins at a multiple of {period}",
+                    field(49, 3)
+                ),
+                format!(
+                    "base offset 0 (bits 49–51): the pattern begins where the operand does, at a multiple of {period} bytes"
+                ),
             ));
         }
         Ok(SharedDescriptor { swizzle, wide, elements, ..SharedDescriptor::places(bits) })
+    }
+
+    /// The base offset of an operand that does not begin where a pattern of its swizzle may begin: which phase of the pattern it then has at its start is
+    /// described too loosely to be modelled (PTX ISA 9.7.16.4.1).
+    pub fn base_offset(bits: u64) -> Option<u64> {
+        let period = match bits >> 61 {
+            1 | 2 => 1024,
+            4 => 512,
+            6 => 256,
+            _ => return None,
+        };
+        let offset = bits >> 49 & 7;
+        (offset != 0 && !SharedDescriptor::places(bits).start.is_multiple_of(period)).then_some(offset)
     }
 
     /// Where the matrix lies, which all descriptors say alike.
@@ -211,6 +237,9 @@ mod tests {
             let refused = of(swizzle, 4).unwrap_err();
             assert!(refused.0.contains("base offset"), "{refused:?}");
         }
+        // At 0x2200 a pattern of 512 bytes may begin, and none of 1024.
+        let asked = |swizzle: u64| SharedDescriptor::base_offset(swizzle << 61 | 4 << 49 | 0x4008 << 32 | 0x2200 >> 4);
+        assert_eq!([0, 1, 2, 4, 6].map(asked), [None, Some(4), Some(4), None, None]);
     }
 
     /// The same bytes, whatever the elements: 4, 8 and 16 bytes of depth are one chunk.

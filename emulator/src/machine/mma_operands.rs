@@ -87,6 +87,22 @@ impl Cluster<'_> {
         self.findings.add(note);
     }
 
+    /// A base offset where it is not modelled: the run ends there, and is incomplete.
+    pub fn stop_at_base_offset(&mut self, site: u32, inputs: &Inputs) -> Result<(), Stop> {
+        let a = [("A", inputs.a.1)].into_iter().filter(|_| !inputs.a.0);
+        for (which, bits) in a.chain([("B", inputs.b)]) {
+            let Some(offset) = SharedDescriptor::base_offset(bits) else { continue };
+            let place = self.place(site);
+            self.not_modelled = Some(format!(
+                "`{}` (line {}): the matrix descriptor of {which}, {bits:#018x}, has a base offset of {offset} (bits 49–51) and does not begin at a multiple of \
+                 its swizzle pattern, which is not modelled; where the tile is aligned to its pattern (1024, 512 or 256 bytes), the base offset is 0",
+                place.text, place.line
+            ));
+            return Err(None);
+        }
+        Ok(())
+    }
+
     /// The descriptors and addresses of an MMA, checked.
     pub fn decode_mma(&mut self, site: u32, group: &[usize], inputs: &Inputs) -> Result<Checked, Stop> {
         let bad = |this: &Self, code, (found, allowed): (String, String), rule: &str| -> Stop {

@@ -170,6 +170,7 @@ mod started;
 mod state;
 mod statements;
 mod step;
+mod store_lanes;
 mod stored;
 pub(crate) mod strip;
 mod sums;

@@ -75,10 +75,15 @@ impl TensorMap {
             ));
         }
         match span {
-            Some(span) if too_long => Some(format!(
+            Some(span) if too_long && span < 128 => Some(format!(
                 "Load the tile as several boxes of up to {} elements a row, or take a swizzle of longer rows.",
                 span / bytes
             )),
+            Some(span) if too_long => Some(format!(
+                "Load the tile as several boxes of up to {} elements a row; only without a swizzle rows are longer.",
+                span / bytes
+            )),
+            _ if inner > 256 => Some("Load the tile as several boxes of up to 256 elements in each dimension.".into()),
             _ => Some(format!("Make the rows of the box a multiple of {} elements.", 16 / bytes.min(16))),
         }
     }
@@ -109,6 +114,10 @@ mod tests {
             (TensorMap { strides: vec![520], ..right.clone() }, "count bytes"),
             (TensorMap { box_dims: vec![128, 128], ..right.clone() }, "up to 64 elements a row"),
             (TensorMap { box_dims: vec![4, 4], ..right.clone() }, "a multiple of 8 elements"),
+            (
+                TensorMap { box_dims: vec![512, 8], swizzle: Swizzle::None, ..right.clone() },
+                "up to 256 elements in each dimension",
+            ),
         ] {
             let (field, _) = map.check().expect_err(says);
             let cure = map.cure(&field).expect(says);

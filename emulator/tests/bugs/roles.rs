@@ -130,7 +130,7 @@ fn an_accumulator_that_is_not_waited_for_is_one_finding() {
 fn who_reads_arrives_and_does_not_wait() {
     let body = "shl.b32 %r3, %r0, 2;\nmov.u32 %r4, tile;\nadd.u32 %r4, %r4, %r3;\nsetp.ne.u32 %p1, %r1, 0;\n@%p1 bra READER;\n\
                 st.shared.b32 [%r4], %r0;\nbar.sync 1, 64;\nbra DONE;\nREADER:\nbar.arrive 1, 64;\n\
-                ld.shared.b32 %r5, [%r4+-128];\nst.global.b32 [%rd0], %r5;\nDONE:";
+                ld.shared.b32 %r5, [%r4+-128];\nred.global.add.u32 [%rd0], %r5;\nDONE:";
     let found = first(Small(1, 64, body), &[], |_| {});
     says(
         &found,

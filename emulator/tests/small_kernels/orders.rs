@@ -245,7 +245,7 @@ fn a_pair_that_races_both_ways_is_told_once() {
     };
     for (second, third, findings) in [
         ("ld.shared.b32 %r2, [slot]", "", 1),
-        ("st.shared.b32 [slot], %r0", "", 1),
+        ("st.shared.b32 [slot], 77", "", 1),
         ("ld.shared.b32 %r2, [slot]", "@%p1 ld.shared.b32 %r3, [slot];", 2),
         ("ld.shared.b32 %r2, [slot]", "bar.sync 0;", 1),
     ] {
@@ -265,4 +265,27 @@ fn a_pair_that_races_both_ways_is_told_once() {
     // One barrier between the two leaves one way.
     let one = run(&body("ld.shared.b32 %r2, [slot]", "bar.sync 0;"), 64, None);
     assert!(!one.findings[0].labels[0].text.contains("both orders"), "{:#?}", one.findings);
+}
+
+/// A GPU keeps one of the values that lanes store to one place by one instruction, and says not which. One lane, the same value of all, a place for each, in
+/// whatever order, and an atomic operation are right.
+#[test]
+fn lanes_that_store_different_values_to_one_place() {
+    let body = |store: &str| {
+        format!(
+            "mov.u32 %r9, tile;\nshr.u32 %r5, %r0, 1;\nxor.b32 %r6, %r0, 5;\nshl.b32 %r5, %r5, 2;\nshl.b32 %r6, %r6, 2;\nadd.u32 %r5, %r5, %r9;\n\
+             add.u32 %r6, %r6, %r9;\nsetp.eq.u32 %p0, %r0, 0;\n{store}\nst.global.b32 [%rd0], 1;"
+        )
+    };
+    for store in ["st.shared.b32 [slot], %r0;", "st.shared.b32 [%r5], %r0;", "st.shared.b8 [%r5+1], %r0;"] {
+        finds(&body(store), 32, "race-shared");
+    }
+    for store in [
+        "@%p0 st.shared.b32 [slot], %r0;",
+        "st.shared.b32 [slot], 7;",
+        "st.shared.b32 [%r6], %r0;",
+        "@%p0 st.shared.b32 [slot], 0;\nbar.sync 0;\nred.shared.add.u32 [slot], %r0;",
+    ] {
+        clean(&body(store), 32, |_| 1);
+    }
 }
