@@ -104,7 +104,7 @@ fn a_block_is_taken_by_nobody() {
     let first = [(SECOND, ""), (".x8.b32", ".x4.b32"), (", %r6, %r7, %r8, %r9}", "}")];
     assert_eq!(left(&first).len(), 1);
     // A thread reads some of it: what is left is no whole block.
-    let read = ("    tcgen05.wait::ld", "    @%p0 ld.shared.u32 %r3, [blocks+512];\n    tcgen05.wait::ld");
+    let read = ("    tcgen05.wait::ld", "    @%p0 ld.shared.u32 %r6, [blocks+512];\n    tcgen05.wait::ld");
     assert_eq!(left(&[first[0], first[1], first[2], read]), [""; 0]);
 }
 
