@@ -25,6 +25,8 @@ mod eight_bits;
 mod engines;
 #[path = "bugs/engines_kernels.rs"]
 mod engines_kernels;
+#[path = "bugs/factors_left.rs"]
+mod factors_left;
 #[path = "bugs/foreign.rs"]
 mod foreign;
 #[path = "bugs/guards.rs"]

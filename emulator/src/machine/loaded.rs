@@ -2,6 +2,7 @@
 
 use super::boxes::{Laid, Which};
 use super::cluster::Cluster;
+use super::factors_left::FactorsLeft;
 use super::narrow::Taken;
 use super::slices::{NeverRead, Tile, Tiles};
 use super::tensor::SharedDescriptor;
@@ -55,6 +56,8 @@ pub struct Loaded {
     tiles: Tiles,
     /// What threads copied.
     pub copies: Copies,
+    /// What other copies than tensor copies brought.
+    pub factors: FactorsLeft,
 }
 
 impl Loaded {
@@ -106,6 +109,7 @@ impl Loaded {
     /// Somebody reads these bytes.
     pub fn read(&mut self, start: u32, end: u32) {
         self.copies.read(start, end);
+        self.factors.read(start, end);
         let first = start as usize / BLOCK as usize;
         let last = self.blocks.len().min(end.div_ceil(BLOCK as u32) as usize);
         let blocks = self.blocks.get_mut(first..last).unwrap_or_default();
@@ -118,6 +122,7 @@ impl Loaded {
     pub fn read_granules(&mut self, runs: impl Iterator<Item = Run>) {
         for run in runs {
             self.copies.read_granules(run);
+            self.factors.read_granules(run);
             let Run { block, blocks, granules } = run;
             let last = self.blocks.len().min((block + blocks) as usize);
             let blocks = self.blocks.get_mut(block as usize..last).unwrap_or_default();
@@ -260,7 +265,10 @@ impl Cluster<'_> {
         let loaded = &mut self.ctas[cta].loaded;
         match (load, tensor) {
             (true, true) => loaded.load(tile),
-            (true, false) => loaded.overwrite(start, start + bytes),
+            (true, false) => {
+                loaded.overwrite(start, start + bytes);
+                loaded.factors.bring(start, start + bytes, site);
+            }
             (false, _) => loaded.read(start, start + bytes),
         }
     }

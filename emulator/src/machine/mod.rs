@@ -71,6 +71,7 @@ mod explain_stores;
 mod explain_strong;
 mod explain_tensor;
 mod explain_wgmma;
+mod factors_left;
 mod fill;
 mod findings;
 mod finish;

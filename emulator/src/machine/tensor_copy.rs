@@ -150,7 +150,9 @@ impl Cluster<'_> {
             self.touch_operand(&views, c, &footprint, block, stamp);
             self.warps[w].views = views;
             self.check_swizzle(c, footprint.runs(block), source.mode(), None, site);
-            self.ctas[c].loaded.read_granules(footprint.runs(block));
+            let loaded = &mut self.ctas[c].loaded;
+            loaded.read_granules(footprint.runs(block));
+            loaded.factors.taken(source.start, site);
             self.touch_tensor(w, c, (column, columns), Halves::Both, stamp, true);
             match op.shape {
                 // Four rows: of the other lanes' cells nothing is known any more.
