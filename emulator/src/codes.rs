@@ -68,7 +68,10 @@ pub const CODES: &[(&str, &str)] = &[
     ("mbarrier-not-initialised", "an mbarrier is used that nothing has initialised"),
     ("mbarrier-overflow", "more arrivals in a phase than the mbarrier was initialised for"),
     ("mbarrier-overwritten", "a plain store over a live mbarrier, or a plain load of it"),
-    ("mbarrier-parity", "a parity that is neither 0 nor 1, or differs between lanes"),
+    (
+        "mbarrier-parity",
+        "a parity that is neither 0 nor 1, or differs between lanes, or a state of another mbarrier or of a phase before the last one",
+    ),
     ("mbarrier-reinitialised", "mbarrier.init on a live mbarrier, or by several lanes"),
     ("mbarrier-split", "a phase is complete before all lanes of a warp have arrived that do so together"),
     ("misaligned-address", "an access that is not aligned to the bytes it moves"),

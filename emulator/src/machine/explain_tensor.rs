@@ -107,15 +107,15 @@ impl Cluster<'_> {
         )
     }
 
-    /// Whether one warp reads what another frees without having heard of it: what lacks is a barrier of the CTA, or (true) of the cluster.
+    /// Whether one warp reads or stores what another frees without having heard of it: what lacks is a barrier of the CTA, or (true) of the cluster.
     fn lacks_a_barrier(&self, race: &Race) -> Option<bool> {
-        let (Some(ActorKind::TensorLoads(reads)), Some(ActorKind::Warp(frees))) =
+        let (Some(ActorKind::TensorLoads(uses) | ActorKind::TensorStores(uses)), Some(ActorKind::Warp(frees))) =
             (self.kind(race.conflict.first), self.kind(race.second))
         else {
             return None;
         };
         let cta = |w: u32| self.warps.get(w as usize).map(|warp| warp.cta);
-        (reads != frees).then(|| cta(reads) != cta(frees))
+        (uses != frees).then(|| cta(uses) != cta(frees))
     }
 
     pub fn explain_tensor(&self, race: &Race) -> Draft {
@@ -156,9 +156,13 @@ impl Cluster<'_> {
                 _ => ("tcgen05.ld may still be reading it", FREE_HELP.into()),
             };
             if let Some(cluster) = self.lacks_a_barrier(race) {
+                let (does, wait) = match self.kind(first) {
+                    Some(ActorKind::TensorStores(_)) => ("stores to", "wait::st"),
+                    _ => ("reads", "wait::ld"),
+                };
                 let (barrier, help) = match cluster {
                     false => ("CTA barrier", help),
-                    true => ("barrier of the cluster", FREE_IN_PAIR_HELP.into()),
+                    true => ("barrier of the cluster", FREE_IN_PAIR_HELP.replace("wait::ld", wait)),
                 };
                 return draft(
                     "tensor-freed-in-use",
@@ -168,7 +172,7 @@ impl Cluster<'_> {
                         self.label(
                             first.site,
                             format!(
-                                "{} reads it here, and {} does not wait for that",
+                                "{} {does} it here, and {} does not wait for that",
                                 self.who(first),
                                 self.who(second)
                             ),

@@ -2,6 +2,7 @@
 
 use super::cluster::{Cluster, Stop};
 use super::mbarrier::{LIMIT, Mbarrier, Used};
+use super::mbarrier_state::token;
 use super::names::counted;
 use super::registers::lanes;
 use super::scopes::Order;
@@ -126,7 +127,7 @@ impl Cluster<'_> {
                 let b = &self.barriers[barrier as usize];
                 let (phase, pending) = (b.phase, b.pending);
                 if let Some(d) = state {
-                    let token = phase & 0xffff_ffff | u64::from(pending) << 32;
+                    let token = token(barrier, phase, pending);
                     self.warps[w].registers.set_lane(Reg::B64(d), lane, token.into());
                 }
                 if kind.no_complete && count >= pending {

@@ -21,7 +21,7 @@ const OFTEN: u64 = 1000;
 
 impl Cluster<'_> {
     pub fn barrier_wait(&mut self, at: At, op: &Op) -> Result<(), Stop> {
-        let &Op::BarrierWait { ref address, p, parity, block, relaxed, wide } = op else { return Ok(()) };
+        let &Op::BarrierWait { ref address, p, parity, state, block, relaxed, wide } = op else { return Ok(()) };
         let At { w, f, mask, site } = at;
         let addresses = self.barrier_addresses(at, address, false)?;
         let first = mask.trailing_zeros() as usize;
@@ -42,6 +42,9 @@ impl Cluster<'_> {
             ))));
         };
         let barrier = self.barrier(w, slot, site, "waited on")?;
+        if let Some(state) = state.filter(|_| self.options.judges()) {
+            self.check_state(w, mask, barrier, state, site);
+        }
         let order = Order { relaxed, wide };
         self.warps[w].fragments[f].ready_at += self.costs.mbarrier;
         let now = self.warps[w].fragments[f].ready_at;

@@ -117,6 +117,7 @@ mod matrix_descriptor;
 mod mbarrier;
 mod mbarrier_ops;
 mod mbarrier_places;
+mod mbarrier_state;
 mod mbarrier_wait;
 mod memory;
 mod misplaced_fence;

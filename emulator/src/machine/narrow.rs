@@ -149,8 +149,8 @@ impl Cluster<'_> {
             mma: mma.stamp.site,
             text: format!("this MMA has {text}"),
             help: format!(
-                "If the tile is larger, let the instruction descriptor say so: its {letter} is {value}; or let another MMA write the other {what}. Else \
-                 read no other {what} than are written."
+                "If the tile is larger, set {letter} in the instruction descriptor to the tile's: its {letter} is {value} now; or let another MMA write the \
+                 other {what}. Else read no other {what} than are written."
             ),
             title: more.then_some(title),
         })

@@ -302,8 +302,8 @@ pub enum Op {
     GridWait,
     /// `setmaxnreg.inc` (`more`) and `.dec`: so many registers a thread
     SetRegisters { count: u32, more: bool },
-    /// `mbarrier.try_wait.parity` (`block`) and `mbarrier.test_wait.parity`; `wide`: at `.cluster` scope
-    BarrierWait { address: Address, p: u16, parity: u16, block: bool, relaxed: bool, wide: bool },
+    /// `mbarrier.try_wait.parity` (`block`) and `mbarrier.test_wait.parity`; `wide`: at `.cluster` scope. Without `.parity`, the state that the parity is of
+    BarrierWait { address: Address, p: u16, parity: u16, state: Option<u16>, block: bool, relaxed: bool, wide: bool },
     /// `tcgen05.alloc`
     TensorAlloc { address: Address, columns: u16, pair: bool },
     /// `tcgen05.dealloc`

@@ -289,3 +289,55 @@ fn lanes_that_store_different_values_to_one_place() {
         clean(&body(store), 32, |_| 1);
     }
 }
+
+/// A wait takes the state of an arrival at the same mbarrier, in its current phase or the one before.
+#[test]
+fn waits_by_the_state_of_an_arrival() {
+    let body = |between: &str, waits_for: &str| {
+        format!(
+            "setp.ne.u32 %p3, %r0, 0;\n@%p3 bra DONE;\nmbarrier.init.shared::cta.b64 [bar_a], 1;\nmbarrier.init.shared::cta.b64 [bar_b], 1;\n\
+             mbarrier.arrive.shared::cta.b64 _, [bar_b];\nmbarrier.arrive.shared::cta.b64 %rd2, [bar_a];\n{between}\n\
+             WAIT:\nmbarrier.try_wait.shared::cta.b64 %p2, [{waits_for}], %rd2;\n@!%p2 bra WAIT;\nDONE:\nst.global.b32 [%rd0], 1;"
+        )
+    };
+    let arrives = "mbarrier.arrive.shared::cta.b64 _, [bar_a];\n";
+    clean(&body("", "bar_a"), 32, |_| 1);
+    clean(&body(&arrives.replace(" _,", " %rd2,"), "bar_a"), 32, |_| 1);
+    for (between, waits_for, says) in [
+        (arrives.repeat(2).as_str(), "bar_a", "of its phase 0, and 3 phases are complete since that began"),
+        ("", "bar_b", "of an arrival at `bar_a`"),
+        ("mov.b64 %rd2, 0;", "bar_a", "0x0, which no arrival has given"),
+    ] {
+        for seed in common::schedules(8) {
+            let report = run(&body(between, waits_for), 32, seed);
+            let shown = common::rendered(&report);
+            assert_eq!(common::codes(&report), ["mbarrier-parity"], "seed {seed:?}: {shown}");
+            assert!(shown.contains(says), "seed {seed:?}: `{says}` is not in\n{shown}");
+        }
+    }
+}
+
+/// Each warp has waited for its own stores; who frees has waited for nobody.
+#[test]
+fn freed_before_another_warp_is_done() {
+    let body = |barrier: &str| {
+        format!(
+            "setp.lt.u32 %p5, %r0, 32;\n@%p5 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot], 32;\nbar.sync 0;\nld.shared.b32 %r2, [slot];\n\
+             shr.u32 %r1, %r0, 5;\nshl.b32 %r3, %r1, 21;\nadd.u32 %r3, %r3, %r2;\ntcgen05.st.sync.aligned.32x32b.x1.b32 [%r3], {{%r0}};\n\
+             tcgen05.wait::st.sync.aligned;\n{barrier}\n@%p5 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r2, 32;\nst.global.b32 [%rd0], 1;"
+        )
+    };
+    clean(&body("bar.sync 0;"), 64, |_| 1);
+    // On others the store comes behind it.
+    for seed in common::schedules(8) {
+        assert_eq!(common::codes(&run(&body(""), 64, seed)), ["tensor-freed-in-use"], "seed {seed:?}");
+    }
+    let shown = common::rendered(&run(&body(""), 64, None));
+    for says in [
+        "no CTA barrier stands between the two",
+        "stores to it here, and warp 0 does not wait for that",
+        "tcgen05.wait::st and then a CTA barrier",
+    ] {
+        assert!(shown.contains(says), "`{says}` is not in\n{shown}");
+    }
+}

@@ -94,54 +94,54 @@ fn json_has_errors_of_kernels_and_of_launch_files() {
 #[test]
 fn findings_of_several_seeds_and_notes() {
     let body =
-        "mov.u32 %r1, 7;\nst.shared.u32 [tile], %r1;\nst.shared.u32 [tile+128], %r0;\nld.shared.u32 %r2, [tile+128];";
+        "mov.u32 %r1, 7; shr.u32 %r3, %r0, 5;\nst.shared.u32 [tile], %r1;\nst.shared.u32 [tile+128], %r3;\nld.shared.u32 %r2, [tile+128];";
     says(
         body,
         64,
         &["--seeds", "0..12"],
         expect![[r#"
-        finding[race-shared]: warp 1 writes `tile`, warp 0 writes it, and nothing orders the two
-          --> k.ptx:19:1
-           |
-        19 | st.shared.u32 [tile+128], %r0;
-           | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-           | |
-           | warp 0 writes it here
-           | warp 1 writes it here
-           |
-           = note: seen under all 12 seeds
-           = rule: Plain accesses of different threads to the same bytes, one of them a write, are a data race unless synchronisation orders them (PTX ISA 8.7.1, 8.9.5).
-           = try: Let each byte be written by one warp: check how the address depends on the thread.
+            finding[race-shared]: warp 1 writes `tile`, warp 0 writes it, and nothing orders the two
+              --> k.ptx:19:1
+               |
+            19 | st.shared.u32 [tile+128], %r3;
+               | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+               | |
+               | warp 0 writes it here
+               | warp 1 writes it here
+               |
+               = note: seen under all 12 seeds
+               = rule: Plain accesses of different threads to the same bytes, one of them a write, are a data race unless synchronisation orders them (PTX ISA 8.7.1, 8.9.5).
+               = try: Let each byte be written by one warp: check how the address depends on the thread.
 
-        Notes: rules broken that no machine code would show, and what a right kernel seldom does. They change no exit status; `--notes hide` hides them.
+            Notes: rules broken that no machine code would show, and what a right kernel seldom does. They change no exit status; `--notes hide` hides them.
 
-        note[same-value-written-twice]: warp 1 and warp 0 store the same value to `tile`, and nothing orders the two
-          --> k.ptx:18:1
-           |
-        18 | st.shared.u32 [tile], %r1;
-           | ^^^^^^^^^^^^^^^^^^^^^^^^^^
-           | |
-           | stored here
-           | stored here before
-           |
-           = note: seen under all 12 seeds
-           = rule: Plain accesses of different threads to the same bytes, one of them a write, are a data race unless synchronisation orders them (PTX ISA 8.7.1, 8.9.5), also when the value does not depend on it.
-           = try: Let one warp store it.
+            note[same-value-written-twice]: warp 1 and warp 0 store the same value to `tile`, and nothing orders the two
+              --> k.ptx:18:1
+               |
+            18 | st.shared.u32 [tile], %r1;
+               | ^^^^^^^^^^^^^^^^^^^^^^^^^^
+               | |
+               | stored here
+               | stored here before
+               |
+               = note: seen under all 12 seeds
+               = rule: Plain accesses of different threads to the same bytes, one of them a write, are a data race unless synchronisation orders them (PTX ISA 8.7.1, 8.9.5), also when the value does not depend on it.
+               = try: Let one warp store it.
 
-        `k`, seed 0: 1 finding, 1 note; N cycles, 18 warp instructions
-        `k`, seed 1: 1 finding, 1 note; N cycles, 18 warp instructions
-        `k`, seed 2: 1 finding, 1 note; N cycles, 18 warp instructions
-        `k`, seed 3: 1 finding, 1 note; N cycles, 18 warp instructions
-        `k`, seed 4: 1 finding, 1 note; N cycles, 18 warp instructions
-        `k`, seed 5: 1 finding, 1 note; N cycles, 18 warp instructions
-        `k`, seed 6: 1 finding, 1 note; N cycles, 18 warp instructions
-        `k`, seed 7: 1 finding, 1 note; N cycles, 18 warp instructions
-        `k`, seed 8: 1 finding, 1 note; N cycles, 18 warp instructions
-        `k`, seed 9: 1 finding, 1 note; N cycles, 18 warp instructions
-        `k`, seed 10: 1 finding, 1 note; N cycles, 18 warp instructions
-        `k`, seed 11: 1 finding, 1 note; N cycles, 18 warp instructions
-        `k`: 0 of 12 schedules are clean; 1 finding, 1 note
-    "#]],
+            `k`, seed 0: 1 finding, 1 note; N cycles, 20 warp instructions
+            `k`, seed 1: 1 finding, 1 note; N cycles, 20 warp instructions
+            `k`, seed 2: 1 finding, 1 note; N cycles, 20 warp instructions
+            `k`, seed 3: 1 finding, 1 note; N cycles, 20 warp instructions
+            `k`, seed 4: 1 finding, 1 note; N cycles, 20 warp instructions
+            `k`, seed 5: 1 finding, 1 note; N cycles, 20 warp instructions
+            `k`, seed 6: 1 finding, 1 note; N cycles, 20 warp instructions
+            `k`, seed 7: 1 finding, 1 note; N cycles, 20 warp instructions
+            `k`, seed 8: 1 finding, 1 note; N cycles, 20 warp instructions
+            `k`, seed 9: 1 finding, 1 note; N cycles, 20 warp instructions
+            `k`, seed 10: 1 finding, 1 note; N cycles, 20 warp instructions
+            `k`, seed 11: 1 finding, 1 note; N cycles, 20 warp instructions
+            `k`: 0 of 12 schedules are clean; 1 finding, 1 note
+        "#]],
     );
     says(
         body,
@@ -151,7 +151,7 @@ fn findings_of_several_seeds_and_notes() {
             finding[race-shared]: warp 0 writes `tile`, warp 1 writes it, and nothing orders the two
               --> k.ptx:19:1
                |
-            19 | st.shared.u32 [tile+128], %r0;
+            19 | st.shared.u32 [tile+128], %r3;
                | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
                | |
                | warp 1 writes it here
@@ -163,7 +163,7 @@ fn findings_of_several_seeds_and_notes() {
             finding[race-shared]: warp 1 writes `tile`, warp 0 reads it, and nothing orders the two
               --> k.ptx:20:1
                |
-            19 | st.shared.u32 [tile+128], %r0;
+            19 | st.shared.u32 [tile+128], %r3;
                | ------------------------------ warp 1 writes it here
             20 | ld.shared.u32 %r2, [tile+128];
                | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ warp 0 reads it here
@@ -171,7 +171,7 @@ fn findings_of_several_seeds_and_notes() {
                = rule: Plain accesses of different threads to the same bytes, one of them a write, are a data race unless synchronisation orders them (PTX ISA 8.7.1, 8.9.5).
                = try: Put a CTA barrier (bar.sync) between the two.
 
-            `k`, default schedule: 2 findings, 1 note (hidden); N cycles, 18 warp instructions
+            `k`, default schedule: 2 findings, 1 note (hidden); N cycles, 20 warp instructions
         "#]],
     );
 }

@@ -243,31 +243,36 @@ fn mbarrier(l: &mut Lowering, what: &str, rest: &[&str], o: &Operands) -> Family
             o.expect(if block { 3..=4 } else { 3..=3 })?;
             let p = l.destination_predicate(o.get(0)?)?;
             let address = l.address(o.get(1)?)?;
-            let parity = if m.parity { l.source32(o.get(2)?, false)? } else { state_parity(l, o.get(2)?)? };
             let mut uses = base_of(&address);
+            let (parity, state) = if m.parity {
+                (l.source32(o.get(2)?, false)?, None)
+            } else {
+                let state = l.source64(o.get(2)?)?;
+                uses.push(Reg::B64(state));
+                (state_parity(l, state)?, Some(state))
+            };
             uses.push(Reg::B32(parity));
             // The fourth operand is a time limit in ns: a hint (PTX ISA, mbarrier.try_wait).
             if o.len() == 4 {
                 uses.push(Reg::B32(l.source32(o.get(3)?, false)?));
             }
-            let op = Op::BarrierWait { address, p, parity, block, relaxed: m.relaxed, wide: m.cluster };
+            let op = Op::BarrierWait { address, p, parity, state, block, relaxed: m.relaxed, wide: m.cluster };
             Ok(Some(Decoded::new(op, uses, vec![Reg::Pred(p)])))
         }
         _ => Ok(None),
     }
 }
 
-/// The arrivals that a phase waited for before the one that gave the state: the state's upper half.
+/// The arrivals that a phase waited for before the one that gave the state: 20 bits above the state's lower half.
 fn pending_count(l: &mut Lowering, o: &Operands) -> Family {
     o.expect(2..=2)?;
     let (d, s) = (l.destination32(o.get(0)?)?, l.source64(o.get(1)?)?);
-    let f = lanes!(Narrow |state: u64| (state >> 32) as u32);
+    let f = lanes!(Narrow |state: u64| (state >> 32) as u32 & 0xf_ffff);
     Ok(Some(Decoded::new(Op::Alu { f, d, s: [s, 0, 0] }, vec![Reg::B64(s)], vec![Reg::B32(d)])))
 }
 
 /// The lower half of a state that an arrival gave is the number of its phase; the wait is for the end of that one.
-fn state_parity(l: &mut Lowering, state: &Operand) -> Result<u16, crate::program::Bad> {
-    let s = l.source64(state)?;
+fn state_parity(l: &mut Lowering, s: u16) -> Result<u16, crate::program::Bad> {
     let Reg::B32(d) = l.register("b32")? else { return l.constant32(0) };
     if let (Some(low), Some(and)) = (convert("u32", "u64"), alu("and", &[], "b32")) {
         let one = l.constant32(1)?;
