@@ -27,7 +27,11 @@ pub fn write(target: &Path) -> Result<(), String> {
             Ok(text) => text,
             Err(_) => {
                 let text = format!("bookFigures.recorded({name:?}, {});\n", make()?);
-                fs::write(&file, &text).map_err(|error| failed(&file, error))?;
+                // Another book may be built at the same time, and read it.
+                let part = kept.join(format!("{name}.{}", std::process::id()));
+                fs::write(&part, &text)
+                    .and_then(|()| fs::rename(&part, &file))
+                    .map_err(|error| failed(&file, error))?;
                 text
             }
         };

@@ -142,7 +142,7 @@ pub fn cases() -> Vec<Case> {
             "the second wait takes the state of the first arrival",
             Small(1, 64, TOKENS),
             &[("@wait2", "mbarrier.try_wait.shared::cta.b64 %p2, [bar_a], %rd3;")],
-            &[("hang", "@wait2"), ("wrong-phase", "@wait2")],
+            &[("mbarrier-parity", "@wait2"), ("hang", "@wait2"), ("wrong-phase", "@wait2")],
         ),
     ]
 }

@@ -93,8 +93,7 @@ fn json_has_errors_of_kernels_and_of_launch_files() {
 /// Of several seeds, each finding says which ones it was seen under; notes are counted, and hidden if so wished.
 #[test]
 fn findings_of_several_seeds_and_notes() {
-    let body =
-        "mov.u32 %r1, 7; shr.u32 %r3, %r0, 5;\nst.shared.u32 [tile], %r1;\nst.shared.u32 [tile+128], %r3;\nld.shared.u32 %r2, [tile+128];";
+    let body = "mov.u32 %r1, 7; shr.u32 %r3, %r0, 5;\nst.shared.u32 [tile], %r1;\nst.shared.u32 [tile+128], %r3;\nld.shared.u32 %r2, [tile+128];";
     says(
         body,
         64,
