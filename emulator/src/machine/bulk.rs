@@ -128,15 +128,11 @@ impl Cluster<'_> {
                 "the thread ends although this copy may still be reading shared memory".into(),
                 "Only the wait of the thread that issued a bulk store says that its source has been read (PTX ISA, cp.async.bulk.wait_group). \
                  GPUs keep a CTA's shared memory until then, but nothing promises it.",
-                if groups.open.is_empty() {
-                    "Execute cp.async.bulk.wait_group.read 0 before the thread ends: as many of the newest groups as the number says may go on behind a wait.".into()
-                } else {
-                    "Commit the store (cp.async.bulk.commit_group) and execute cp.async.bulk.wait_group.read 0 before the thread ends.".into()
-                },
+                "Commit the store (cp.async.bulk.commit_group) and execute cp.async.bulk.wait_group.read 0 before the thread ends.".into(),
             );
             diagnostic.severity = crate::diagnostic::Severity::Note;
-            let without = if groups.read_waited > 0 { "with no wait that covers it" } else { "without a wait for it" };
-            diagnostic.labels[0].text = format!("{} has issued this copy, and ends {without}", self.warp_name(w));
+            diagnostic.labels[0].text =
+                format!("{} has issued this copy, and ends without a wait for it", self.warp_name(w));
             self.findings.add(diagnostic);
         }
     }
