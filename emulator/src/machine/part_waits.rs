@@ -4,7 +4,6 @@
 //! (PTX ISA, barrier), and so it does in `bar.warp.sync` for those that the mask names. Those that the guard keeps away, and those that wait where
 //! the lanes would meet again, have to go on then. An H200 does so: of a warp with half of its lanes in `@p barrier.sync`, the others ended, or came to
 //! the barrier by another statement, and the barrier was complete; it was not where they spun for what came behind it.
-
 //!
 //! Nor do lanes wait for ever for those of their warp that ask again and again: ptxas lets lanes meet where their ways come together, also behind such
 //! a loop (BSSY and BSYNC), but the loop yields (YIELD, for sm_90a and sm_100a), and those that have met go on. On an H200 an arrival behind the wait of

@@ -81,6 +81,24 @@ fn floats() -> Vec<Row> {
     rows
 }
 
+/// What comparisons of numbers say of 1 and 2, and of 1 and NaN.
+pub const OF_NUMBERS: [(&str, u64, u64); 14] = [
+    ("eq", 0, 0),
+    ("ne", 1, 0),
+    ("lt", 1, 0),
+    ("le", 1, 0),
+    ("gt", 0, 0),
+    ("ge", 0, 0),
+    ("equ", 0, 1),
+    ("neu", 1, 1),
+    ("ltu", 1, 1),
+    ("leu", 1, 1),
+    ("gtu", 0, 1),
+    ("geu", 0, 1),
+    ("num", 1, 0),
+    ("nan", 0, 1),
+];
+
 /// Of two halves `p` says it of the low ones, `q` of the high ones (PTX ISA 9.7.7.2). The low halves are 1 and 2, the high ones 1 and NaN.
 fn pairs() -> Vec<Row> {
     let mut rows = Vec::new();
@@ -89,22 +107,7 @@ fn pairs() -> Vec<Row> {
             format!("mov.b32 %r1, {:#x}; mov.b32 %r2, {:#x};\n", a[1] << 16 | a[0], b[1] << 16 | b[0])
         };
         let get = "selp.b32 %r3, 1, 0, %p1; selp.b32 %r0, 2, 0, %p2; or.b32 %r0, %r0, %r3;";
-        for (name, less, with_nan) in [
-            ("eq", 0, 0),
-            ("ne", 1, 0),
-            ("lt", 1, 0),
-            ("le", 1, 0),
-            ("gt", 0, 0),
-            ("ge", 0, 0),
-            ("equ", 0, 1),
-            ("neu", 1, 1),
-            ("ltu", 1, 1),
-            ("leu", 1, 1),
-            ("gtu", 0, 1),
-            ("geu", 0, 1),
-            ("num", 1, 0),
-            ("nan", 0, 1),
-        ] {
+        for (name, less, with_nan) in OF_NUMBERS {
             let set = set([one_, one_], [two, nan]);
             rows.push(one(&format!("{set}setp.{name}.{ty} %p1|%p2, %r1, %r2;\n{get}"), less | with_nan << 1));
         }

@@ -1,5 +1,6 @@
 //! Functions of integers and bits that few kernels use, and what is made of comparisons: `set`, `slct`, `testp`.
 
+use crate::comparisons::OF_NUMBERS;
 use crate::row::{Row, check, one, op, same};
 
 const ALL: u64 = 0xffff_ffff;
@@ -198,25 +199,7 @@ fn sets() -> Vec<Row> {
 /// 1 and 2, and 1 and NaN.
 fn float_sets() -> Vec<Row> {
     let mut rows = Vec::new();
-    for (n, (op_name, less, nan)) in [
-        ("eq", 0, 0),
-        ("ne", 1, 0),
-        ("lt", 1, 0),
-        ("le", 1, 0),
-        ("gt", 0, 0),
-        ("ge", 0, 0),
-        ("equ", 0, 1),
-        ("neu", 1, 1),
-        ("ltu", 1, 1),
-        ("leu", 1, 1),
-        ("gtu", 0, 1),
-        ("geu", 0, 1),
-        ("num", 1, 0),
-        ("nan", 0, 1),
-    ]
-    .into_iter()
-    .enumerate()
-    {
+    for (n, (op_name, less, nan)) in OF_NUMBERS.into_iter().enumerate() {
         for (from, class, [one, two, not]) in [
             ("f16", 'h', [0x3c00, 0x4000, 0x7e00]),
             ("bf16", 'h', [0x3f80, 0x4000, 0x7fc0]),

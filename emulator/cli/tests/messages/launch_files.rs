@@ -3,9 +3,9 @@
 use crate::common::emulate_texts;
 use expect_test::expect;
 
-/// Launch files that say what cannot be meant: the field, what was found, what is allowed.
 const KERNEL: &str = ".version 8.8\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .u64 a, .param .u32 n, .param .align 64 .b8 map[128])\n{\nret;\n}\n";
 
+/// Launch files that say what cannot be meant: the field, what was found, what is allowed.
 #[test]
 fn launch_files_are_refused_at_their_field() {
     let file = |from: &str, to: &str| {
