@@ -1,9 +1,9 @@
 //! What one `tcgen05.mma` or `wgmma.mma_async` computes.
 
-use crate::machine::batch::with_factors;
-use crate::machine::product::Product;
-use crate::machine::strip::Strip;
-use crate::machine::{simd, tiles};
+use crate::machine::arithmetic::batch::with_factors;
+use crate::machine::arithmetic::product::Product;
+use crate::machine::arithmetic::strip::Strip;
+use crate::machine::arithmetic::{simd, tiles};
 
 /// How the tensor core's arithmetic is computed.
 ///

@@ -5,7 +5,7 @@ mod common;
 
 use common::one_tile::{TEXT as ONE_TILE, launch_of, operand};
 use common::pair;
-use emulator::{Content, Launch, Report};
+use emulator::{Content, Distribution, Launch, NumberType, Random, Report};
 
 fn one_tile() -> Launch {
     launch_of(&operand(1), &operand(2))
@@ -81,8 +81,17 @@ fn operands_of_two_types() {
     let text = edited(pair::TEXT, "0x10400010", "0x10400090");
     let parts = ["an MMA takes A for BF16 and B for FP16, which are both FP16"];
     found(&text, &pair::launch(256, 128), "type-mismatch", &parts);
-    // The type of a tensor map is that of its padding: 16 bits are copied as they are.
-    silent(&edited(pair::TEXT, "0x10400010", "0x10400490"), &pair::launch(256, 128));
+    let text = edited(pair::TEXT, "0x10400010", "0x10400490");
+    let parts = ["an MMA takes A and B for BF16, which are FP16", "the box of B is loaded here: FP16"];
+    found(&text, &pair::launch(256, 128), "type-mismatch", &parts);
+    // Where the launch says that the buffers hold BF16, its maps of FP16 are there to move 16 bits.
+    let mut launch = pair::launch(256, 128);
+    for buffer in &mut launch.buffers[..2] {
+        let count = buffer.content.size().expect("bytes") / 2;
+        let distribution = Distribution::Uniform { low: -1.0, high: 1.0 };
+        buffer.content = Content::Random(Random { seed: 1, count, number: NumberType::Bf16, distribution });
+    }
+    silent(&text, &launch);
 }
 
 #[test]

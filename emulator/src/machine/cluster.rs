@@ -1,19 +1,19 @@
 //! A cluster: the CTAs, their warps and what is on its way between them.
 
-use super::cache::Touched;
-use super::findings::Findings;
-use super::mbarrier::Mbarrier;
-use super::memory::{Global, Runs};
-use super::outbox::Outbox;
-use super::places::Places;
-use super::share::{RATE_BYTES, Rates};
-use super::state::{ActorKind, Commit, Cta, Lacks, NamedBarrier, Origin, Pending, Race, RaceMemory, Span};
-use super::tracker::Tracker;
-use super::values::{Blank, Dependences};
-use super::warp::{Queue, Warp};
 use crate::Options;
 use crate::diagnostic::Diagnostic;
 use crate::launch::Launch;
+use crate::machine::barrier::mbarrier::Mbarrier;
+use crate::machine::chip::cache::Touched;
+use crate::machine::chip::outbox::Outbox;
+use crate::machine::chip::share::{RATE_BYTES, Rates};
+use crate::machine::chip::tracker::Tracker;
+use crate::machine::explain::findings::Findings;
+use crate::machine::memory::places::Places;
+use crate::machine::memory::{Global, Runs};
+use crate::machine::state::{ActorKind, Commit, Cta, Lacks, NamedBarrier, Origin, Pending, Race, RaceMemory, Span};
+use crate::machine::values::{Blank, Dependences};
+use crate::machine::warp::{Queue, Warp};
 use crate::order::{ActorId, Clock, Reason, Stamp, Views};
 use crate::program::Kernel;
 use crate::protocol::Record;
@@ -36,7 +36,7 @@ pub struct Shared<'a> {
     /// Number of buffers in global memory.
     pub buffers: usize,
     pub dependences: &'a Dependences,
-    pub leavings: &'a super::livelock::Leavings,
+    pub leavings: &'a crate::machine::loops::livelock::Leavings,
 }
 
 /// Which cluster of the launch: its number, its first CTA, the SM it begins on, and when.
@@ -76,10 +76,10 @@ pub struct Cluster<'a> {
     pub prerequisite: Option<ActorId>,
     /// Statements that have touched a buffer too early, with the buffer.
     pub early: FxHashSet<(u32, usize)>,
-    pub acquired: super::tensor_maps::Acquired,
+    pub acquired: crate::machine::tma::tensor_maps::Acquired,
     /// By warp.
-    pub map_reads: FxHashMap<usize, super::map_reads::MapReads>,
-    pub made_maps: super::made_maps::MadeMaps,
+    pub map_reads: FxHashMap<usize, crate::machine::tma::map_reads::MapReads>,
+    pub made_maps: crate::machine::tma::made_maps::MadeMaps,
     pub findings: Findings,
     pub index: u32,
     /// It computes no values; `None`: it does.
@@ -111,12 +111,12 @@ pub struct Cluster<'a> {
     /// From this one on it is watched which loops warps are in.
     pub watched: u64,
     /// What happened since the last window ended.
-    pub activity: super::livelock::Activity,
+    pub activity: crate::machine::loops::livelock::Activity,
     /// Its CTAs, by rank.
     pub ctas: Vec<Cta>,
     pub warps: Vec<Warp>,
     pub actors: Vec<ActorKind>,
-    pub scopes: super::scopes::Scopes,
+    pub scopes: crate::machine::barrier::scopes::Scopes,
     /// The queue of MMAs of each thread that issued one: by (warp, lane).
     pub mma_queues: FxHashMap<(usize, usize), Queue>,
     /// The same of its commits.
@@ -125,7 +125,7 @@ pub struct Cluster<'a> {
     /// `commits-arrive-in-order`).
     pub commits_completed: FxHashMap<(ActorId, usize), Clock>,
     pub barriers: Vec<Mbarrier>,
-    pub leavings: &'a super::livelock::Leavings,
+    pub leavings: &'a crate::machine::loops::livelock::Leavings,
     /// Counts what warps and engines do that others, or they themselves later, could see, other than words that they write to memory.
     pub changes: u64,
     /// Counts windows in which some cluster did so.
@@ -139,43 +139,43 @@ pub struct Cluster<'a> {
     pub round_since: Option<(u64, u64)>,
     pub quiet_since: Option<[u64; 2]>,
     /// Where it writes and looks, once all go round and some write.
-    pub trail: Option<Box<super::trail::Trail>>,
+    pub trail: Option<Box<crate::machine::loops::trail::Trail>>,
     /// Index into `barriers` by rank of the CTA and offset.
     pub barrier_at: FxHashMap<(usize, u32), u32>,
     /// The first and the end of all places in shared memory where there was an mbarrier.
     pub barrier_span: (u32, u32),
-    pub mmas: Places<super::mma::PendingMma>,
-    pub issued: super::issued::Issued,
-    pub tensor_copies: Places<super::tensor_copy::PendingTensorCopy>,
-    pub products: super::loaded::Products,
-    pub depths: super::depths::Depths,
-    pub offsets: super::offsets::Offsets,
+    pub mmas: Places<crate::machine::mma::PendingMma>,
+    pub issued: crate::machine::mma::issued::Issued,
+    pub tensor_copies: Places<crate::machine::tensor_memory::copy::PendingTensorCopy>,
+    pub products: crate::machine::layout::loaded::Products,
+    pub depths: crate::machine::layout::depths::Depths,
+    pub offsets: crate::machine::layout::offsets::Offsets,
     /// What of tensors it loads, and what of products it reads.
-    pub inputs: super::inputs::Inputs,
-    pub drained: super::drained::Drained,
-    pub supplies: super::supplies::Supplies,
-    pub sums: super::sums::Sums,
-    pub placed: super::placed::Placed,
+    pub inputs: crate::machine::coverage::inputs::Inputs,
+    pub drained: crate::machine::coverage::drained::Drained,
+    pub supplies: crate::machine::tensor_memory::supplies::Supplies,
+    pub sums: crate::machine::coverage::sums::Sums,
+    pub placed: crate::machine::coverage::placed::Placed,
     /// Notes that say nothing where anything was found: they may be consequences of it.
     pub if_clean: Vec<crate::diagnostic::Diagnostic>,
     /// Found out when a hang asks for them.
-    pub groups: std::cell::OnceCell<super::hang_groups::Groups>,
+    pub groups: std::cell::OnceCell<crate::machine::hang::groups::Groups>,
     pub roles: std::cell::RefCell<FxHashMap<u32, u32>>,
-    pub forks: super::forks::Forks,
+    pub forks: crate::machine::explain::forks::Forks,
     /// By the first warp of each.
-    pub warpgroups: FxHashMap<usize, super::wgmma::Warpgroup>,
-    pub wgmmas: Places<super::wgmma_work::PendingWgmma>,
-    pub wgmma_scratch: super::wgmma_work::Scratch,
-    pub remote: super::remote::Remote,
+    pub warpgroups: FxHashMap<usize, crate::machine::mma::wgmma::Warpgroup>,
+    pub wgmmas: Places<crate::machine::mma::wgmma_work::PendingWgmma>,
+    pub wgmma_scratch: crate::machine::mma::wgmma_work::Scratch,
+    pub remote: crate::machine::memory::remote::Remote,
     /// Those that are complete and not computed yet.
-    pub batches: super::batch::Batches,
+    pub batches: crate::machine::arithmetic::batch::Batches,
     pub commits: Vec<Commit>,
-    pub copies_arrivals: Vec<super::state::CopiesArrival>,
+    pub copies_arrivals: Vec<crate::machine::state::CopiesArrival>,
     /// The last MMA of each queue that a commit covers.
     pub covered: FxHashMap<(usize, usize), u32>,
-    pub copies: Vec<super::tma::Copy>,
+    pub copies: Vec<crate::machine::tma::Copy>,
     /// Initialisations of mbarriers that nothing orders before their uses, as far as they are told.
-    pub unordered_inits: Vec<super::init_order::UnorderedInits>,
+    pub unordered_inits: Vec<crate::machine::explain::init_order::UnorderedInits>,
     /// Phases that were complete before copies for which more bytes came than were announced: the mbarrier, the place at which that is told, and the copies.
     pub early_phases: Vec<(u32, crate::diagnostic::Place, Vec<u32>)>,
     /// Places in `copies` of those that nobody asks for any more.
@@ -185,13 +185,13 @@ pub struct Cluster<'a> {
     /// Loads that will read their source when they complete.
     pub waiting: Vec<usize>,
     /// What of their sources is not prefetched yet.
-    pub unfetched: super::prefetches::Unfetched,
+    pub unfetched: crate::machine::tma::prefetches::Unfetched,
     /// Memory for what copies read, used again.
     pub spare_data: Vec<Memory>,
     /// The same for where accesses lead.
-    pub spare_targets: Vec<(usize, super::resolve::Target)>,
+    pub spare_targets: Vec<(usize, crate::machine::memory::resolve::Target)>,
     /// Answers of cluster launch control on their way.
-    pub responses: Vec<super::launch_control::Response>,
+    pub responses: Vec<crate::machine::chip::launch_control::Response>,
     /// The phase of the cluster barrier that is not complete, and what the last complete one told, and when.
     pub cluster_barrier: NamedBarrier,
     pub cluster_known: Views,
@@ -203,7 +203,7 @@ pub struct Cluster<'a> {
     /// The barrier as an actor, and how many phases are complete.
     pub cluster_phases: Option<(ActorId, u32)>,
     /// What strong stores to shared memory published.
-    pub published: super::atomics::Published,
+    pub published: crate::machine::memory::atomics::Published,
     /// What warps and engines did to wait for each other.
     pub record: Record,
     pub races: Vec<Race>,
@@ -212,27 +212,27 @@ pub struct Cluster<'a> {
     /// The mbarrier at which an arrival was one too many, and the warp that made it or issued the MMAs that did.
     pub overflowed: Option<(u32, usize)>,
     /// Operands of MMAs that go on behind the boxes in which they begin.
-    pub overruns: Vec<super::boxes::Overrun>,
+    pub overruns: Vec<crate::machine::layout::boxes::Overrun>,
     /// Where operands of MMAs begin.
-    pub starts: Vec<super::unshifted::Starts>,
+    pub starts: Vec<crate::machine::layout::unshifted::Starts>,
     /// Operands of another stage than the one that was waited for.
-    pub other_stages: Vec<super::stage::OtherStage>,
+    pub other_stages: Vec<crate::machine::layout::stage::OtherStage>,
     /// Stores of boxes that were loaded for MMAs.
-    pub boxes_stored: Vec<super::explain_stores::BoxStored>,
+    pub boxes_stored: Vec<crate::machine::explain::stores::BoxStored>,
     /// Loads of tensor memory from other accumulators than those that were waited for.
-    pub other_accumulators: Vec<super::other_accumulator::OtherAccumulator>,
-    pub rewrites: super::rewrites::Rewrites,
+    pub other_accumulators: Vec<crate::machine::explain::other_accumulator::OtherAccumulator>,
+    pub rewrites: crate::machine::memory::rewrites::Rewrites,
     /// What warps have stored to tensor memory since they told anything last.
-    pub stored_cells: super::rewrites::Rewrites,
+    pub stored_cells: crate::machine::memory::rewrites::Rewrites,
     /// Phases that may be overtaken.
-    pub untold: Vec<super::overtaken::Untold>,
+    pub untold: Vec<crate::machine::explain::overtaken::Untold>,
     /// Once nothing goes on any more: which clusters wait for tensor memory, and whether for each other.
-    pub wanted_columns: Option<(Vec<super::grant::Wanted>, bool)>,
+    pub wanted_columns: Option<(Vec<crate::machine::chip::grant::Wanted>, bool)>,
     /// Who made accesses of other clusters that races of this one name.
-    pub strangers: FxHashMap<(u32, ActorId), super::parties::Party>,
+    pub strangers: FxHashMap<(u32, ActorId), crate::machine::memory::parties::Party>,
     pub race_keys: HashMap<(u32, u32, RaceMemory, Reason), usize>,
     pub origins: Vec<Origin>,
-    pub kept_origins: super::origins::Kept,
+    pub kept_origins: crate::machine::memory::origins::Kept,
     /// Who has multiplied what of shared memory nothing had written: statement, CTA and offset.
     pub unwritten: Vec<(u32, usize, u32)>,
     pub events: BinaryHeap<Reverse<(u64, u64, Pending)>>,

@@ -1,20 +1,20 @@
 //! A cluster at its begin: its CTAs with their memory, and their warps.
 
-use super::cache::Touched;
-use super::cluster::{Cluster, Place, Shared, mix};
-use super::endless;
-use super::findings::Findings;
-use super::forks::Forks;
-use super::fragments::Fragments;
-use super::outbox::Outbox;
-use super::registers::Registers;
-use super::share::Rates;
-use super::spare::Spare;
-use super::state::{ActorKind, Cta, Engines, Lacks, NamedBarrier, Origin};
-use super::tracker::Tracker;
-use super::values::Blank;
-use super::warp::{Fragment, Queue, State, Warp};
 use crate::MAX_SHARED;
+use crate::machine::chip::cache::Touched;
+use crate::machine::chip::outbox::Outbox;
+use crate::machine::chip::share::Rates;
+use crate::machine::chip::spare::Spare;
+use crate::machine::chip::tracker::Tracker;
+use crate::machine::cluster::{Cluster, Place, Shared, mix};
+use crate::machine::explain::findings::Findings;
+use crate::machine::explain::forks::Forks;
+use crate::machine::loops::endless;
+use crate::machine::schedule::fragments::Fragments;
+use crate::machine::state::{ActorKind, Cta, Engines, Lacks, NamedBarrier, Origin};
+use crate::machine::values::Blank;
+use crate::machine::warp::registers::Registers;
+use crate::machine::warp::{Fragment, Queue, State, Warp};
 use crate::order::{Shadow, Views};
 use crate::protocol::Record;
 use crate::report::Memory;
@@ -64,7 +64,7 @@ impl<'a> Cluster<'a> {
             budget: 0,
             look_at: endless::SELDOM,
             watched: 0,
-            activity: super::livelock::Activity { acted: true, ..Default::default() },
+            activity: crate::machine::loops::livelock::Activity { acted: true, ..Default::default() },
             ctas: Vec::new(),
             warps: Vec::new(),
             actors: Vec::new(),

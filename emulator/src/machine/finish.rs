@@ -1,9 +1,9 @@
 //! After the last warp of a cluster has ended: what it left behind.
 
-use super::cluster::Cluster;
-use super::state::Cta;
-use super::tensor::Allocation;
 use crate::diagnostic::{Diagnostic, Severity};
+use crate::machine::cluster::Cluster;
+use crate::machine::state::Cta;
+use crate::machine::tensor_memory::Allocation;
 use crate::report::{CtaState, Memory};
 
 impl Cluster<'_> {

@@ -1,12 +1,12 @@
 //! What is checked before anything runs, and the parameter block.
 
-use super::cluster::cluster_extent;
-use super::memory::extents;
-use super::names::counted;
 use crate::MAX_SHARED;
 use crate::diagnostic::{Diagnostic, Label, Place, Severity};
 use crate::launch::param::Extent;
 use crate::launch::{Content, Launch, Param};
+use crate::machine::cluster::cluster_extent;
+use crate::machine::explain::names::counted;
+use crate::machine::memory::extents;
 use crate::program::op::Op;
 use crate::program::{Kernel, Program};
 use rustc_hash::FxHashMap;

@@ -1,8 +1,8 @@
 //! The things a cluster is made of, beside its warps.
 
-use super::issued::Sums;
-use super::loaded::Loaded;
-use super::tensor::{Allocation, TensorMemory};
+use crate::machine::layout::loaded::Loaded;
+use crate::machine::mma::issued::Sums;
+use crate::machine::tensor_memory::{Allocation, TensorMemory};
 use crate::order::{ActorId, Clock, Conflict, Shadow, Stamp, Views};
 use crate::report::Memory;
 use smallvec::SmallVec;
@@ -60,10 +60,10 @@ pub struct Cta {
     pub shared_shadow: Shadow,
     pub loaded: Loaded,
     /// Where chunks that threads have stored came from.
-    pub sources: super::copied::Sources,
+    pub sources: crate::machine::layout::copied::Sources,
     /// How its warps store tiles.
-    pub drawn_up: super::drawn_up::DrawnUp,
-    pub staged: super::staged::Staged,
+    pub drawn_up: crate::machine::layout::drawn_up::DrawnUp,
+    pub staged: crate::machine::layout::staged::Staged,
     pub tensor: TensorMemory,
     pub tensor_shadow: Shadow,
     /// That of the upper 16 lanes of each quarter, once an accumulator has half of the lanes; the other one is of the lower 16 then.
@@ -74,7 +74,7 @@ pub struct Cta {
     pub last_columns: Option<(u32, u32)>,
     /// One of its warps has seen here that a request of launch control was refused.
     pub refused: Option<(Stamp, u32)>,
-    pub collectors: [super::collector::Buffer; 5],
+    pub collectors: [crate::machine::mma::collector::Buffer; 5],
     /// Registers, a lane, that warps have given back with `setmaxnreg.dec`.
     pub spare_registers: u32,
     /// Columns that are given to warps which have not seen it yet: warp and first column.
@@ -91,7 +91,7 @@ pub struct Cta {
     /// When the last of its stores has left.
     pub tma_store_free: u64,
     /// How many instructions the SM's four schedulers have issued lately.
-    pub issue: [super::issue::Slots; 4],
+    pub issue: [crate::machine::schedule::issue::Slots; 4],
     /// Cycles of this window that parts of the SM worked for the CTA.
     pub busy: Engines,
     /// How many times longer they take, in 256ths: CTAs beside it on the SM use them too.
@@ -129,7 +129,7 @@ pub struct NamedBarrier {
     /// `barrier.red`: threads whose predicate holds, and all that have come. `None`: other instructions meet here.
     pub votes: Option<(u32, u32)>,
     /// What those who came had fenced, or seen without a fence; `None`: nothing.
-    pub halves: Option<Box<super::halves::Halves>>,
+    pub halves: Option<Box<crate::machine::memory::halves::Halves>>,
     /// The warps that have come in this phase, as a mask.
     pub who: u32,
     /// Those of earlier phases that had a thread count, each set once, with the statement of the last of them.
@@ -224,7 +224,7 @@ pub struct CopiesArrival {
     pub warp: usize,
     pub issued: u64,
     /// The copies that are complete then.
-    pub copies: super::warp::Queue,
+    pub copies: crate::machine::warp::Queue,
     /// What came before it was issued.
     pub order: Clock,
 }
@@ -272,9 +272,9 @@ pub struct Race {
     /// Of two copies, from where to where each goes in shared memory.
     pub boxes: Option<[[u32; 2]; 2]>,
     /// How the warp that makes the second access, or gives it to an engine, had got past mbarriers by then.
-    pub passed: Vec<super::warp::Passed>,
+    pub passed: Vec<crate::machine::warp::Passed>,
     /// Of a copy that comes second: how the warp of the first access had got past the copy's mbarrier by then.
-    pub first_passed: Option<super::warp::Passed>,
+    pub first_passed: Option<crate::machine::warp::Passed>,
     /// The location held no defined value before the second access.
     pub unwritten: bool,
     /// The first comes behind the second in its own thread: the other threads of a warpgroup came to an MMA later.
@@ -291,15 +291,15 @@ pub struct Race {
     /// The relaxed arrival at the cluster barrier by which the first was over in time.
     pub relaxed_arrival: Option<u32>,
     /// Waits that had said no by then, and behind which the warps of the first and of the second went on.
-    pub unheeded: Vec<super::unheeded::Unheeded>,
+    pub unheeded: Vec<crate::machine::explain::unheeded::Unheeded>,
     /// The latest wait for groups of who issued the first, if that is a copy in a group.
-    pub group_wait: Option<super::explain_groups::GroupWait>,
+    pub group_wait: Option<crate::machine::explain::groups::GroupWait>,
     /// The groups that its thread had committed behind that of the first by then: the fewest, and the most.
     pub newer_groups: [u32; 2],
     /// A proxy fence between the two that does not cover the first: its place in the list of the first's warp.
     pub narrow_fence: Option<usize>,
     /// A proxy fence that stands where it does not cover the first.
-    pub misplaced: Option<super::misplaced_fence::Misplaced>,
+    pub misplaced: Option<crate::machine::explain::misplaced_fence::Misplaced>,
     pub count: u64,
 }
 

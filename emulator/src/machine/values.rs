@@ -5,9 +5,9 @@
 //! stored, the bytes are marked as blank; where one decides something, the report says that the run is incomplete. Two stores that
 //! race are never taken to store the same value if one of the values is not there.
 
-use super::cluster::Cluster;
-use super::memory::Runs;
 use crate::Values;
+use crate::machine::cluster::Cluster;
+use crate::machine::memory::Runs;
 use crate::program::Kernel;
 use crate::program::dependence::Dependence;
 use std::sync::{Arc, Mutex, PoisonError};

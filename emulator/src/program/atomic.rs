@@ -208,7 +208,7 @@ pub fn update(op: &str, ty: &str) -> Option<(Update, u8)> {
         ("and", "b32" | "b64") => |a, b, _| a & b,
         ("or", "b32" | "b64") => |a, b, _| a | b,
         ("xor", "b32" | "b64") => |a, b, _| a ^ b,
-        // Those of 128 bits are not made of these ([`crate::machine::atomics`]).
+        // Those of 128 bits are not made of these ([`crate::machine::memory::atomics`]).
         ("exch", "b32" | "b64" | "b128") => |_, b, _| b,
         ("cas", "b16" | "b32" | "b64" | "b128") => |a, b, c| if a == b { c } else { a },
         // `inc` counts up to b and begins again at 0, `dec` down from b (PTX ISA, atom).

@@ -2,7 +2,7 @@
 //!
 //! Hardware makes the same choice when it compiles a branch into a BSSY/BSYNC pair: lanes wait for each other where all
 //! paths have come together again, and are free to run apart until then. Those for whom others ask in vain go on before
-//! (`machine/part_waits.rs`). Lanes that end are waited for no longer: a path that returns or traps does not keep the others
+//! (`machine/schedule/part_waits.rs`). Lanes that end are waited for no longer: a path that returns or traps does not keep the others
 //! from meeting.
 
 use super::Kernel;

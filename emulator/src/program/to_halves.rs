@@ -1,7 +1,7 @@
 //! FP32 to FP16 and BF16, to nearest even, of many lanes; a NaN is canonical (0x7FFF). What epilogues convert most.
 
-use crate::machine::product::f16_bits;
-use crate::machine::simd::{self, Lanes, WIDTH, Work};
+use crate::machine::arithmetic::product::f16_bits;
+use crate::machine::arithmetic::simd::{self, Lanes, WIDTH, Work};
 use half::f16;
 
 /// FP32 → FP16.

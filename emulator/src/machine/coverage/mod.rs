@@ -1,0 +1,11 @@
+//! What a launch loads, adds up, reads and stores as a whole, and what not: parts of tensors that nobody loads, depths that are missing in a sum, tiles of D at
+//! another place, accumulators that nobody reads.
+
+pub mod accumulators;
+pub mod drained;
+pub mod factors_left;
+pub mod inputs;
+pub mod mixed;
+pub mod outputs;
+pub mod placed;
+pub mod sums;

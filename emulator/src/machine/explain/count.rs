@@ -1,0 +1,36 @@
+//! Mbarriers that are initialised for fewer arrivals than come in a phase: they complete it before the last one has come.
+
+use super::names::{counted, distinct};
+use crate::diagnostic::{Label, Meaning};
+use crate::machine::cluster::Cluster;
+use crate::machine::state::{ActorKind, Race};
+
+impl Cluster<'_> {
+    /// The commits of more warps come to an mbarrier than it counts arrivals, and it has completed more phases than this warp has waited for: where it
+    /// is initialised, and what to do.
+    pub fn counts_too_few_commits(&self, barrier: u32, waiter: usize) -> Option<(Label, String)> {
+        let b = &self.barriers[barrier as usize];
+        let commits = b.came.iter().filter(|came| self.is_commit(came.site));
+        let warps = distinct(commits.map(|came| came.warp)).len() as u32;
+        if warps <= b.expected || !self.has_more_phases_than_waits(barrier, waiter) {
+            return None;
+        }
+        let name = self.barrier_name(barrier);
+        let expected = counted(b.expected, "arrival");
+        let text = format!("{name} is initialised for {expected} a phase, and {warps} warps commit MMAs to it");
+        let label = self.label(b.init.site, text).that_means(Meaning::CountsTooFew);
+        let help = format!(
+            "Initialise {name} for as many arrivals as there are commits in a phase, {warps}: with {}, it is complete before the last.",
+            b.expected
+        );
+        Some((label, help))
+    }
+
+    /// The warp that makes the second access of a race, or gives it to an engine.
+    pub fn second_warp(&self, race: &Race) -> Option<usize> {
+        match self.kind(race.second) {
+            Some(ActorKind::TensorLoads(w) | ActorKind::TensorStores(w)) => Some(w as usize),
+            _ => race.by.or_else(|| self.issuer(race.second)),
+        }
+    }
+}

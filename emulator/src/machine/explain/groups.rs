@@ -1,0 +1,137 @@
+//! Races of what a thread copies in groups: the wait for groups that came between, and why it did not wait for this copy's.
+
+use super::copy::Cure;
+use super::names::counted;
+use crate::machine::cluster::Cluster;
+use crate::machine::state::{ActorKind, Race};
+use crate::machine::tma::bulk::BulkGroups;
+use crate::order::Stamp;
+use crate::program::op::Op;
+
+const BULK_RULE: &str = "cp.async.bulk.wait_group N waits until at most the N newest bulk groups of its thread are pending, and a copy is in a group only \
+                         behind the cp.async.bulk.commit_group that follows it (PTX ISA, cp.async.bulk.wait_group, cp.async.bulk.commit_group).";
+const RULE: &str = "cp.async.wait_group N waits for groups, and a copy is in a group only behind the cp.async.commit_group that follows it (PTX ISA, \
+                    cp.async.wait_group, cp.async.commit_group).";
+const READ_RULE: &str = "With .read, cp.async.bulk.wait_group waits until the copies of its groups have read their sources, and not until their writes are made \
+                         (PTX ISA, cp.async.bulk.wait_group).";
+
+/// The latest wait of a thread for its groups.
+#[derive(Clone, Copy, Debug)]
+pub struct GroupWait {
+    pub site: u32,
+    /// So many of the newest groups may be pending behind it.
+    pub pending: u32,
+    /// The number of the group that was committed next.
+    pub next: u32,
+    /// Copies had been issued that were in no group yet.
+    pub open: bool,
+    /// It waits for the reading of sources only.
+    pub read: bool,
+}
+
+impl Cluster<'_> {
+    /// The latest wait for groups by the thread that issued a copy.
+    pub fn group_wait(&self, copy: Stamp) -> Option<GroupWait> {
+        match self.kind(copy)? {
+            ActorKind::AsyncCopies(warp) => self.warps.get(warp as usize)?.copies_waited,
+            _ => self.bulk_groups_of(copy)?.waited,
+        }
+    }
+
+    fn bulk_groups_of(&self, copy: Stamp) -> Option<&BulkGroups> {
+        let (ActorKind::BulkReads { warp } | ActorKind::BulkWrites { warp }) = self.kind(copy)? else { return None };
+        let mut threads = self.warps.get(warp as usize)?.bulk.values();
+        threads.find(|groups| [groups.reads.actor, groups.writes.actor].contains(&copy.actor))
+    }
+
+    /// How many groups the thread that issued a copy has committed behind the copy's by now.
+    pub fn groups_behind(&self, copy: Stamp) -> u32 {
+        let newer = match self.kind(copy) {
+            Some(ActorKind::AsyncCopies(warp)) => self.warps.get(warp as usize).map(|warp| {
+                let open = warp.copies_open.iter().filter(|&&epoch| epoch > copy.epoch).count() as u32;
+                warp.copies.epoch.saturating_sub(copy.epoch + open)
+            }),
+            _ => self.bulk_groups_of(copy).map(|groups| groups.next.saturating_sub(copy.epoch + 1)),
+        };
+        newer.unwrap_or(0)
+    }
+
+    /// The wait that a thread lacks for the group of a copy, by its name without a number, and what it has to do for it: it may leave the groups that are
+    /// committed behind that one.
+    pub fn wait_for_group(race: &Race, commit: &str, wait: &str) -> (String, String) {
+        match race.newer_groups {
+            [_, 0] => (format!("{commit} and {wait} 0"), String::new()),
+            [few, most] => {
+                let groups = if most == 1 { "the group".into() } else { format!("the {most} groups") };
+                let less = match few < most {
+                    true => format!("; where only {few} are, as at the end of a loop, it is {wait} {few}"),
+                    false => String::new(),
+                };
+                (format!("{wait} {most}"), format!(" It may leave {groups} committed behind the copy's{less}."))
+            }
+        }
+    }
+
+    /// The thread of a copy has waited for groups, and not for that of this copy.
+    pub fn cure_of_a_group_wait(&self, race: &Race) -> Option<Cure> {
+        let (copy, wait) = (race.conflict.first, race.group_wait?);
+        let who = self.warp_name(self.issuer(copy)?);
+        let bulk = !matches!(self.kind(copy), Some(ActorKind::AsyncCopies(_)));
+        let writes = matches!(self.kind(copy), Some(ActorKind::BulkWrites { .. }));
+        let (rule, commit) = match bulk {
+            true => (BULK_RULE, "cp.async.bulk.commit_group"),
+            false => (RULE, "cp.async.commit_group"),
+        };
+        let told = |rule, text: String, help: String| {
+            Some(Cure { labels: vec![self.label(wait.site, text)], ..Cure::new(rule, help) })
+        };
+        // How many groups from the newest one on have to be counted to come to the copy's.
+        let from_newest = wait.next.saturating_sub(copy.epoch);
+        match from_newest {
+            0 if copy.epoch == wait.next && self.leads_past_no_commit(copy.site, wait.site) => told(
+                rule,
+                "the copy is in no group yet where this waits: it is committed only behind this".into(),
+                format!("Execute {commit} behind the copy and in front of this wait: a wait is for groups only."),
+            ),
+            // Of cp.async, the code says which groups are left.
+            _ if !bulk || from_newest == 0 => None,
+            n if n > wait.pending => (writes && wait.read).then(|| Cure {
+                labels: vec![
+                    self.label(wait.site, format!("{who} waits here only until the copy has read its source")),
+                ],
+                ..Cure::new(READ_RULE, "Execute cp.async.bulk.wait_group without .read before the result is used.")
+            }),
+            n => {
+                let newest =
+                    if wait.pending == 1 { "newest group".into() } else { format!("{} newest groups", wait.pending) };
+                let which = match n {
+                    1 if wait.pending == 1 => "it".to_string(),
+                    1 => "the newest of them".to_string(),
+                    n => format!("number {n} of them, counted from the newest"),
+                };
+                let open = if wait.open { "; what it has copied since is in no group yet" } else { "" };
+                let text = format!("this leaves the {newest} of {who} unfinished, and the copy is in {which}{open}");
+                let wait_group = match wait.read {
+                    true => "cp.async.bulk.wait_group.read",
+                    false => "cp.async.bulk.wait_group",
+                };
+                let help = match wait.open && n == wait.pending {
+                    true => format!(
+                        "Execute {commit} in front of this wait, not behind it: the copy's group is then one of those that it waits for."
+                    ),
+                    false => format!(
+                        "Let this wait leave {} at most: {wait_group} {}. It may leave as many as were committed behind the one that is waited for.",
+                        counted(n - 1, "group"),
+                        n - 1
+                    ),
+                };
+                told(rule, text, help)
+            }
+        }
+    }
+
+    /// Whether a way leads from one statement to another past no commit of a group.
+    fn leads_past_no_commit(&self, from: u32, to: u32) -> bool {
+        self.leads_past_none(from, to, |op| matches!(op, Op::BulkCommit | Op::AsyncCommit))
+    }
+}
