@@ -5,7 +5,7 @@ mod common;
 
 use common::one_tile::{TEXT as ONE_TILE, launch_of, operand};
 use common::pair;
-use emulator::{Content, Distribution, Launch, NumberType, Random, Report};
+use emulator::{Content, Distribution, Element, Launch, NumberType, Param, Random, Report};
 
 fn one_tile() -> Launch {
     launch_of(&operand(1), &operand(2))
@@ -92,6 +92,45 @@ fn operands_of_two_types() {
         buffer.content = Content::Random(Random { seed: 1, count, number: NumberType::Bf16, distribution });
     }
     silent(&text, &launch);
+}
+
+/// One MMA of a sum, the third, takes slices of the same boxes for other numbers than those before and behind it.
+#[test]
+fn boxes_that_one_sum_takes_in_two_ways() {
+    let one_of = |other: &str| {
+        let from = "tcgen05.mma.cta_group::2.kind::f16 [%r6], %rd2, %rd3, 0x10400010, %p7;";
+        let to = format!(
+            "setp.eq.u32 %p12, %r20, 2;\n    selp.b32 %r40, {other}, 0x10400010, %p12;\n    {}",
+            from.replace("0x10400010", "%r40")
+        );
+        edited(pair::TEXT, from, &to)
+    };
+    // Maps of 16 bits say nothing of their type.
+    let mut launch = pair::launch(256, 192);
+    for param in &mut launch.params {
+        let Param::TensorMap { map, .. } = param else { continue };
+        map.element = Element::U16;
+    }
+    for (other, code, parts) in [
+        ("0x10400490", "type-mismatch", ["an MMA takes A for BF16, and another one of the same sum takes A for FP16"]),
+        (
+            "0x10402010",
+            "instruction-descriptor",
+            ["an MMA negates A, and another one of the same sum does not negate A"],
+        ),
+        (
+            "0x10404010",
+            "instruction-descriptor",
+            ["an MMA negates B, and another one of the same sum does not negate B"],
+        ),
+        ("0x10408010", "instruction-descriptor", ["Set bit 15 of the instruction descriptor to 0"]),
+        ("0x10410010", "instruction-descriptor", ["Set bit 16 of the instruction descriptor to 0"]),
+    ] {
+        found(&one_of(other), &launch, code, &parts);
+    }
+    silent(&one_of("0x10400010"), &launch);
+    // A sum of its own: D is negated as a whole.
+    silent(&edited(pair::TEXT, "0x10400010", "0x10402010"), &launch);
 }
 
 #[test]

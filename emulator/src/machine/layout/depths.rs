@@ -1,6 +1,7 @@
 //! Which depths an MMA multiplies: those of A and of B must be the same ones, of one type, and lie in bytes of their own.
 
 use super::boxes::Laid;
+use super::taken::Taken;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::machine::arithmetic::formats::Format;
 use crate::machine::cluster::Cluster;
@@ -23,6 +24,7 @@ pub struct Multiplied {
     pub operands: [Laid; 2],
     /// If it can be chosen for each of the two.
     pub formats: Option<[Format; 2]>,
+    pub negated: [bool; 2],
 }
 
 /// What tells the box in which an operand begins from others.
@@ -83,12 +85,20 @@ impl Slice {
 
 /// Two boxes that an MMA has multiplied slices of.
 #[derive(Clone, Copy, Debug)]
-struct Pair {
+pub struct Pair {
     cta: usize,
     accumulator: u32,
     boxes: [Piece; 2],
     firsts: [i64; 2],
-    site: u32,
+    pub taken: [Taken; 2],
+    pub site: u32,
+}
+
+impl Pair {
+    /// Slices of the same boxes, added to the same sum.
+    fn goes_with(&self, other: &Pair) -> bool {
+        (self.cta, self.accumulator, self.boxes) == (other.cta, other.accumulator, other.boxes)
+    }
 }
 
 /// The last MMAs of a cluster.
@@ -134,8 +144,12 @@ impl Depths {
             let [a, b] = [0, 1].map(|n| new.firsts[n] - p.firsts[n]);
             a == b && a != 0 && a.abs() < depths
         };
-        let same = |p: &&Pair| (p.cta, p.accumulator, p.boxes) == (new.cta, new.accumulator, new.boxes);
-        self.last.iter().rev().filter(same).find(both).copied()
+        self.last.iter().rev().filter(|p| p.goes_with(new)).find(both).copied()
+    }
+
+    /// An MMA of the same accumulator that took the same two boxes for other numbers.
+    fn taken_otherwise(&self, new: &Pair) -> Option<Pair> {
+        self.last.iter().find(|p| p.taken != new.taken && p.goes_with(new)).copied()
     }
 
     /// An MMA of the same accumulator that multiplied the same two boxes at other distances. Remembers this one.
@@ -144,8 +158,7 @@ impl Depths {
             self.last.retain(|p| (p.cta, p.accumulator) != (new.cta, new.accumulator));
         }
         let distance = |p: &Pair| p.firsts[0] - p.firsts[1];
-        let same = |p: &&Pair| (p.cta, p.accumulator, p.boxes) == (new.cta, new.accumulator, new.boxes);
-        let other = self.last.iter().filter(same).find(|p| distance(p) != distance(&new)).copied();
+        let other = self.last.iter().filter(|p| p.goes_with(&new)).find(|p| distance(p) != distance(&new)).copied();
         if self.last.len() == REMEMBERED {
             self.last.pop_front();
         }
@@ -224,7 +237,7 @@ impl Cluster<'_> {
 
     /// An MMA multiplies these operands: they should go together.
     pub fn check_depths(&mut self, mma: Multiplied) {
-        let Multiplied { cta, accumulator, adds, operands: [a, b], formats } = mma;
+        let Multiplied { cta, accumulator, adds, operands: [a, b], formats, negated } = mma;
         let site = a.site;
         self.check_apart(cta, [a, b]);
         let (of_a, of_b) = match (self.slice_or_copy(cta, &a), self.slice_or_copy(cta, &b)) {
@@ -239,7 +252,11 @@ impl Cluster<'_> {
         }
         self.check_turned((cta, accumulator), adds, [(&a, of_a), (&b, of_b)]);
         let (boxes, firsts) = ([of_a.piece, of_b.piece], [of_a.first, of_b.first]);
-        let pair = Pair { cta, accumulator, boxes, firsts, site };
+        let taken = [0, 1].map(|n| Taken { format: formats.map(|formats| formats[n]), negated: negated[n] });
+        let pair = Pair { cta, accumulator, boxes, firsts, taken, site };
+        if let Some(other) = self.depths.taken_otherwise(&pair).filter(|_| adds) {
+            self.taken_in_two_ways(&pair, &other, [of_a, of_b]);
+        }
         if let Some(before) = self.depths.half_again(&pair, of_a.depths).filter(|_| adds) {
             self.add_half_again([of_a, of_b], before, site);
         }
@@ -440,7 +457,8 @@ mod tests {
     use super::*;
 
     fn pair(boxes: [u32; 2], firsts: [i64; 2]) -> Pair {
-        Pair { cta: 0, accumulator: 0, boxes: boxes.map(Piece::Box), firsts, site: 7 }
+        let taken = [Taken { format: None, negated: false }; 2];
+        Pair { cta: 0, accumulator: 0, boxes: boxes.map(Piece::Box), firsts, taken, site: 7 }
     }
 
     #[test]

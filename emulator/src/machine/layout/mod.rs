@@ -14,6 +14,7 @@ pub mod stage;
 pub mod staged;
 pub mod stored;
 pub mod suspected;
+pub mod taken;
 pub mod too_wide;
 pub mod turned;
 pub mod unread;

@@ -221,6 +221,7 @@ impl Cluster<'_> {
                 adds: inputs.accumulate,
                 operands,
                 formats: matches!(i.kind, Kind::F16 | Kind::F8f6f4 | Kind::Mxf8f6f4).then_some([i.a, i.b]),
+                negated: [i.negate_a, i.negate_b],
             });
             self.note_sum(group, sum, inputs.accumulate, &operands);
             self.note_stage(w, group[0], site, operands.map(|laid| laid.d.start));

@@ -137,7 +137,15 @@ impl Cluster<'_> {
             // Registers are those of the warpgroup.
             let accumulator = (first as u32) << 16 | u32::from(op.d.first().copied().unwrap_or_default());
             self.note_sum(&[cta], accumulator, inputs.accumulate, &operands);
-            self.check_depths(Multiplied { cta, accumulator, adds: inputs.accumulate, operands, formats: None });
+            let negated = [op.negate_a, op.negate_b];
+            self.check_depths(Multiplied {
+                cta,
+                accumulator,
+                adds: inputs.accumulate,
+                operands,
+                formats: None,
+                negated,
+            });
         }
         self.mark_late(first, stamp);
         let origin = match unwritten {
