@@ -116,9 +116,9 @@ pub const ASSUMPTIONS: &[Assumption] = &[
     ),
     assume(
         "lanes-in-step",
-        "What one lane of a warp did comes before what other lanes of the warp do later in the run: neither a missing bar.warp.sync between them is found, nor an arrival by one lane that should cover the accesses of the others. Waits on both sides of a branch, of lanes that have not met since, for one phase of an mbarrier count as one.",
+        "What one lane of a warp did comes before what other lanes of the warp do later in the run: an arrival by one lane covers the accesses of the others, and a missing bar.warp.sync between them is found only in shared memory, where lanes that have parted race, and is a note where they move together. Waits on both sides of a branch, of lanes that have not met since, for one phase of an mbarrier count as one.",
         "In PTX it is threads that synchronise, and a warp's lanes may run apart; compilers keep converged lanes in step, and production kernels rely on it. XLA's Mosaic GPU lets one lane wait, issue MMAs and commit, and the others wait beside it.",
-        "Nothing: the ISA asks for bar.warp.sync. The check of races within a warp is not made yet.",
+        "Nothing: the ISA asks for bar.warp.sync.",
     ),
     assume(
         "launch-control-response",

@@ -90,6 +90,10 @@ pub const CODES: &[(&str, &str)] = &[
         "a tcgen05.ld that nothing waits for before its columns or registers are used otherwise (a note if its registers were used before)",
     ),
     (
+        "missing-warp-sync",
+        "a lane loads what another one of its warp has stored, without bar.warp.sync between (a note)",
+    ),
+    (
         "missing-wgmma-fence",
         "a first wgmma without a wgmma.fence before it, or one whose registers were accessed since the last fence (a note of its accumulator)",
     ),

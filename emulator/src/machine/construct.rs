@@ -274,6 +274,7 @@ impl<'a> Cluster<'a> {
                 stores_ready_at: 0,
                 stores_done_at: 0,
                 on_the_way: Default::default(),
+                untold: Default::default(),
                 loaded_chunks: Default::default(),
                 origins: FxHashMap::default(),
                 passed: Vec::new(),

@@ -38,9 +38,18 @@ pub const RULES: &[Rule] = &[
     rule(
         "one-warp",
         "A thread accesses memory through the generic proxy.",
-        "A thread of the same warp does so later.",
-        "The second comes after the first. The ISA says so of one thread; that lanes move in step is the assumption lanes-in-step.",
+        "The same thread, or one of its warp that moves together with it, does so later.",
+        "The second comes after the first. The ISA says so of one thread; that lanes move in step is the assumption lanes-in-step. Of what another lane has stored \
+         to shared memory, see warp-sync.",
         "PTX ISA 8.9.5; assumption lanes-in-step",
+    ),
+    rule(
+        "warp-sync",
+        "A lane of a warp accesses shared memory, then executes bar.warp.sync, or another barrier.",
+        "Another lane of the warp executes the same barrier, then accesses the same bytes.",
+        "The first access comes before the second. Without a barrier, lanes that have parted at a branch race; a load by a lane that moves together with the one that \
+         stored is a note.",
+        "PTX ISA 8.7.2, 9.7.13.2; assumption lanes-in-step",
     ),
     rule(
         "strong-accesses",

@@ -245,6 +245,18 @@ impl Op {
         matches!(self, Op::Elect { .. } | Op::Shuffle { .. } | Op::Vote { .. } | Op::Reduce { .. } | Op::Match { .. })
     }
 
+    /// A barrier at which lanes tell others what they have done, or an arrival at one.
+    pub fn tells(&self) -> bool {
+        matches!(
+            self,
+            Op::WarpSync { .. }
+                | Op::CtaBarrier { .. }
+                | Op::BarrierReduce { .. }
+                | Op::BarrierArrive { .. }
+                | Op::ClusterArrive { .. }
+        )
+    }
+
     /// All lanes of a warp execute it together, or those that a mask names.
     pub fn is_for_warps(&self) -> bool {
         match self {

@@ -41,6 +41,21 @@ fn phase(slow: &str, arrive: &str, wait: &str) -> String {
 const SET: &str = "@%first st.relaxed.gpu.global.u32 [%out+64], 1;";
 const GET: &str = "ld.relaxed.gpu.global.u32 %r2, [%out+64];";
 
+/// Only warp 0 goes on.
+const WARP_0: &str = "@!%warp0 bra END;\n";
+
+/// Each lane stores 16 bytes at its own place of the tile, which it counts itself.
+fn st(place: &str) -> String {
+    format!(
+        "shl.b32 %r4, {place}, 4;\nmov.u32 %r5, tile;\nadd.u32 %r4, %r4, %r5;\nst.shared.v4.b32 [%r4], {{%t, %t, %t, %t}};"
+    )
+}
+
+/// Each lane loads from the place that this puts into `%r1`.
+fn ld(place: &str) -> String {
+    format!("{place};\nshl.b32 %r1, %r1, 4;\nmov.u32 %r5, tile;\nadd.u32 %r1, %r1, %r5;\nld.shared.u32 %r3, [%r1];")
+}
+
 pub fn generic() -> Vec<Case> {
     let read_modify_write = "@%warp1 bra MIDDLE;\n@!%warp0 bra READ;\n@%first st.global.u32 [%out], 7;\n\
          @%first red.release.gpu.global.add.u32 [%out+64], 1;\nbra END;\n\
@@ -54,10 +69,37 @@ pub fn generic() -> Vec<Case> {
         order(
             "one-warp",
             PAIR,
-            SHARED,
-            "@%first st.shared.u32 [tile], 7;\n\
+            GLOBAL,
+            "@%first st.global.u32 [%out], 7;\n\
              setp.eq.u32 %p0, %t, 1; // rule: setp.eq.u32 %p0, %t, 33;\n\
-             @%p0 ld.shared.u32 %r0, [tile];",
+             @%p0 ld.global.u32 %r0, [%out];",
+        ),
+        order(
+            "warp-sync",
+            PAIR,
+            &["missing-warp-sync"],
+            format!("{WARP_0}{}\nbar.warp.sync -1; // rule\n{}\nEND:", st("%t"), ld("xor.b32 %r1, %t, 1")),
+        ),
+        order(
+            "warp-sync",
+            PAIR,
+            &["missing-warp-sync"],
+            format!(
+                "{WARP_0}{}\nbar.warp.sync -1; // rule\nmov.u32 %r2, tile;\nshl.b32 %r1, %t, 4;\nadd.u32 %r2, %r2, %r1;\n\
+                 ldmatrix.sync.aligned.m8n8.x1.shared.b16 {{%r3}}, [%r2];\nEND:",
+                st("%t")
+            ),
+        ),
+        order(
+            "warp-sync",
+            PAIR,
+            SHARED,
+            format!(
+                "{WARP_0}setp.lt.u32 %p0, %t, 16;\n@%p0 bra STORE;\nbar.warp.sync -1; // rule\n{}\nbra END;\n\
+                 STORE:\n{}\nbar.warp.sync -1; // rule\nEND:",
+                ld("sub.u32 %r1, %t, 16"),
+                st("%t")
+            ),
         ),
         order(
             "release-acquire",

@@ -16,6 +16,9 @@ impl Cluster<'_> {
     /// Instructions by which warps and engines meet.
     pub fn synchronise(&mut self, at: At, op: &Op) -> Result<(), Stop> {
         let At { w, f, site, .. } = at;
+        if op.tells() {
+            self.warps[w].untold.told(at.mask);
+        }
         match op {
             op if op.exchanges() => self.exchange(at, op),
             Op::WarpSync { mask: m } => self.warp_sync(at, *m),

@@ -109,6 +109,11 @@ impl<'a> Cluster<'a> {
         } else {
             self.order(at, &targets, total as u64, false, undefined, stamp);
         }
+        match op.sync {
+            _ if !self.options.judges() => {}
+            None => self.check_lanes_apart(at, targets.iter().copied(), total as u32, (false, false)),
+            Some(_) => self.warps[w].untold.told(mask),
+        }
         if let Some(sync) = op.sync {
             self.observe(w, targets.iter().map(|t| t.1), sync);
         }
@@ -332,8 +337,13 @@ impl<'a> Cluster<'a> {
         }
         if self.options.judges() {
             self.note_store_of_sums(w, site, total, &targets);
-            if sync.is_none() && self.blank.is_none() {
-                self.check_lanes_of_store(w, site, op, &targets);
+            match sync {
+                Some(_) => self.warps[w].untold.told(mask),
+                None if self.blank.is_some() => {}
+                None => {
+                    self.check_lanes_of_store(w, site, op, &targets);
+                    self.check_lanes_apart(at, targets.iter().copied(), total as u32, (true, false));
+                }
             }
         }
         let time = self.warps[w].fragments[f].ready_at;

@@ -266,6 +266,7 @@ impl<'a> Cluster<'a> {
             ))));
         }
         self.reach_all(w, &targets, site);
+        self.warps[w].untold.told(mask);
         let pc = self.warps[w].fragments[f].pc as usize;
         let heard = op.d.is_some() && !self.kernel.code.get(pc).is_some_and(|inst| inst.facts.unread);
         if heard {

@@ -37,6 +37,10 @@ impl Cluster<'_> {
         if !load && self.options.judges() && shape == (MatrixShape::Halves { transposed: false }) {
             self.note_matrices_of_sums(w, site, &rows);
         }
+        if self.options.judges() && !blank {
+            let places = rows.iter().enumerate().map(|(n, row)| (n, Target::Shared(row.cta, row.offset)));
+            self.check_lanes_apart(at, places, touched, (!load, true));
+        }
         let known = self.races.len();
         self.raced = (!load).then(Vec::new);
         let mut again = false;

@@ -6,6 +6,7 @@ pub mod atomics;
 pub mod charge;
 pub mod fill;
 pub mod halves;
+pub mod lanes_apart;
 pub mod matrices;
 pub mod ordering;
 pub mod origins;

@@ -39,6 +39,7 @@ impl Cluster<'_> {
             {
                 merged.state = State::Meeting;
             }
+            warp.untold.met(merged.mask);
             warp.fragments.push(merged);
             warp.meetings[m as usize].mask = 0;
             if warp.fragments.len() == 1 && warp.fragments[0].meeting.is_none() {

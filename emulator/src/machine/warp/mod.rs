@@ -190,6 +190,8 @@ pub struct Warp {
     pub stores_done_at: u64,
     /// Registers whose value is still on its way from memory.
     pub on_the_way: OnTheWay,
+    /// What its lanes have done in shared memory and not told each other.
+    pub untold: crate::machine::memory::lanes_apart::Untold,
     pub loaded_chunks: crate::machine::layout::copied::LoadedChunks,
     /// Why a register holds no defined value (index into the run's origins).
     pub origins: FxHashMap<Reg, u32>,

@@ -178,6 +178,7 @@ impl<'a> Cluster<'a> {
                 self.warps[w].init_fence();
             }
             Op::Fence { scope, ways } => {
+                self.warps[w].untold.told(mask);
                 self.warps[w].fragments[f].ready_at += self.costs.fence;
                 match ways {
                     FenceWays::Both => self.warps[w].fence(*scope),
