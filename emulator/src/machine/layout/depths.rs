@@ -147,9 +147,9 @@ impl Depths {
         self.last.iter().rev().filter(|p| p.goes_with(new)).find(both).copied()
     }
 
-    /// An MMA of the same accumulator that took the same two boxes for other numbers.
+    /// An MMA of the same accumulator that took other depths of the same two boxes for other numbers. Who multiplies the same ones again, means it.
     fn taken_otherwise(&self, new: &Pair) -> Option<Pair> {
-        self.last.iter().find(|p| p.taken != new.taken && p.goes_with(new)).copied()
+        self.last.iter().find(|p| p.taken != new.taken && p.firsts != new.firsts && p.goes_with(new)).copied()
     }
 
     /// An MMA of the same accumulator that multiplied the same two boxes at other distances. Remembers this one.

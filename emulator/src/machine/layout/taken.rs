@@ -42,15 +42,16 @@ impl Cluster<'_> {
             false => (
                 "instruction-descriptor",
                 format!(
-                    "Bit {bit} of the instruction descriptor negates {operand} (PTX ISA 9.7.16.4.2; of wgmma, imm-scale-a and imm-scale-b). The depths of two boxes \
-                     that belong to one product are added with one sign."
+                    "Bit {bit} of the instruction descriptor negates {operand} (PTX ISA 9.7.16.4.2; of wgmma, imm-scale-a and imm-scale-b). As a rule, the \
+                     depths of one product are all added with the same sign."
                 ),
             ),
         };
         let help = "Give all MMAs of these two boxes the same instruction descriptor.".to_string();
         let mut diagnostic =
             self.problem(code, new.site, format!("an MMA {is}, and another one of the same sum {was}"), &rule, help);
-        diagnostic.severity = Severity::Finding;
+        // Numbers whose halves are subtracted from each other may lie in one box, as real and imaginary parts do.
+        diagnostic.severity = if of_type { Severity::Finding } else { Severity::Note };
         if old.site != new.site {
             diagnostic.labels.push(self.label(old.site, format!("this MMA {was}, of the same box")));
         }
