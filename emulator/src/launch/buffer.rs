@@ -1,6 +1,6 @@
 //! Global memory: buffers, and what they hold before the launch.
 
-use crate::program::narrow::{E4M3, E5M2};
+use crate::program::arithmetic::narrow::{E4M3, E5M2};
 use half::{bf16, f16};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;

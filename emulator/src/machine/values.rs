@@ -9,7 +9,7 @@ use crate::Values;
 use crate::machine::cluster::Cluster;
 use crate::machine::memory::Runs;
 use crate::program::Kernel;
-use crate::program::dependence::Dependence;
+use crate::program::flow::dependence::Dependence;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What depends on values that are not there, for each set of loads that bring such: clusters mostly agree.

@@ -1,8 +1,8 @@
 //! Loads, stores and atomic operations: memory order and scope, and what atomic operations compute.
 
-use super::lanes::{bits, bits_z, d, f, i, l, of_operands, z};
 use super::op::{Address, Reg, Space};
-use super::packed;
+use crate::program::arithmetic::lanes::{bits, bits_z, d, f, i, l, of_operands, z};
+use crate::program::arithmetic::packed;
 
 /// How far the threads are that a strong access synchronises with (PTX ISA 8.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

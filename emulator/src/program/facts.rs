@@ -1,8 +1,8 @@
 //! What the interpreter asks of an instruction each time it executes it: decided once, when the kernel is loaded.
 
 use super::atomic::Scope;
-use super::bits::Bits;
 use super::op::{Inst, Op, Reg, Space, TRUE};
+use crate::program::arithmetic::bits::Bits;
 use rustc_hash::FxHashSet;
 use std::collections::VecDeque;
 

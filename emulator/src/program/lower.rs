@@ -1,7 +1,6 @@
 //! Walks the functions of a module: lays out variables, gives registers numbers, resolves names in their scopes, and
 //! hands each instruction to `decode`.
 
-use super::dependence::Dependence;
 use super::facts::{Facts, mark_fragments, needs_scopes, stores_to_halves};
 use super::layout::{layout, next_multiple};
 use super::op::{FALSE, Inst, Logic, Op, Reg, TRUE};
@@ -10,9 +9,10 @@ use super::reached;
 use super::registers::{self, MOST_REGISTERS, Plan};
 use super::told::{at, enough};
 use super::variables::{module_variables, too_many, without_value};
-use super::waits::mark_waits;
 use super::{Bad, Kernel, ParamSlot, Program, RESERVED_SHARED, decode, flow, place, targets};
 use crate::diagnostic::{Diagnostic, Label};
+use crate::program::flow::dependence::Dependence;
+use crate::program::flow::waits::mark_waits;
 use crate::syntax::ast::{Function, Instruction, Module, Operand, Statement};
 use rustc_hash::FxHashMap;
 use std::collections::HashMap;

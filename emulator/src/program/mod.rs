@@ -1,59 +1,35 @@
 //! From syntax tree to a program that can run: names resolved, instructions decoded, control flow analysed.
 //!
 //! Read `op` for what instructions become, `lower` for how a function body is walked, `decode` for each family of
-//! instructions, `alu`, `packed`, `rounding`, `convert` and `to_halves` for
-//! arithmetic, `flow` for where divergent lanes meet again, `facts` for what is asked of an instruction at every step,
-//! `dependence` for what depends on values that a run does not compute, `leaving` for what decides whether a loop is left,
-//! `endless` for loops that never are, `left_out` for who
-//! says that a round leaves a statement out, `one_column` for which statements store columns of a product.
+//! instructions, `arithmetic` for what those compute that only touch registers, `flow` for where divergent lanes meet again and for what follows from
+//! the code alone (what decides a loop, what depends on values that a run does not compute), `facts` for what is asked of an instruction at every step.
 
-pub(crate) mod alu;
+pub(crate) mod arithmetic;
 pub(crate) mod atomic;
-pub(crate) mod bits;
 mod call;
-pub(crate) mod convert;
-pub(crate) mod decided;
 mod decode;
-pub(crate) mod dependence;
-pub(crate) mod endless;
 pub(crate) mod facts;
 pub(crate) mod flow;
 pub(crate) mod kind;
-pub(crate) mod known;
-pub(crate) mod lanes;
 mod layout;
-pub(crate) mod leaving;
-mod left_out;
 pub(crate) mod limits;
 mod lower;
 pub(crate) mod matrix;
-pub(crate) mod narrow;
 mod near;
-mod one_column;
 pub(crate) mod op;
 mod own_name;
-pub(crate) mod packed;
-mod packed_set;
-mod rare;
 mod reached;
 pub mod registers;
 
-mod rounding;
-pub mod rounding64;
-mod scaled;
-mod stochastic;
 mod targets;
 pub(crate) mod tensor_core;
 pub(crate) mod tma;
-mod to_halves;
 mod told;
 mod undeclared;
 mod variables;
 mod vectors;
-mod waits;
 pub mod warp_mma;
 pub mod wgmma;
-pub(crate) mod writers;
 
 use crate::diagnostic::{Diagnostic, Label, Place, Severity, Source};
 use crate::syntax::{
@@ -143,15 +119,15 @@ pub(crate) struct Kernel {
     /// It has MMAs that read shared memory.
     pub multiplies: bool,
     /// See [`Kernel::writers`].
-    pub writers: OnceLock<writers::Writers>,
+    pub writers: OnceLock<flow::writers::Writers>,
     /// See [`Kernel::settled_loops`].
-    pub settled: OnceLock<Vec<endless::Settled>>,
+    pub settled: OnceLock<Vec<flow::endless::Settled>>,
     /// See [`Kernel::joins`].
     pub joins: OnceLock<Vec<u32>>,
     /// See [`Kernel::loads_of_columns`].
-    pub columns: OnceLock<one_column::OfStores>,
+    pub columns: OnceLock<flow::one_column::OfStores>,
     /// See [`Kernel::stored_accumulators`].
-    pub accumulators: OnceLock<rustc_hash::FxHashMap<u32, one_column::Accumulators>>,
+    pub accumulators: OnceLock<rustc_hash::FxHashMap<u32, flow::one_column::Accumulators>>,
 }
 
 /// A kernel parameter's place in the parameter block.

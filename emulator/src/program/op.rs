@@ -211,7 +211,7 @@ pub enum Op {
     /// `bfi`: some low bits of `a` over bits of `b`, from a position on, so many
     Insert { d: Reg, a: Reg, b: Reg, position: u16, count: u16 },
     /// `cvt` of any pair of types
-    Convert { how: super::convert::Conversion, d: Reg, s: Reg },
+    Convert { how: crate::program::arithmetic::convert::Conversion, d: Reg, s: Reg },
     /// `setp`: `d = f(a, b) [logic c]`, `q = !f(a, b) [logic c]`.
     Setp { f: Alu, d: Option<u16>, q: Option<u16>, a: u16, b: u16, logic: Option<(Logic, u16, bool)> },
     /// Predicate logic; `negate` the result.
@@ -237,7 +237,7 @@ pub enum Op {
     /// `vote.sync`
     Vote { mode: VoteMode, d: Reg, a: u16, negated: bool, mask: u16 },
     /// `redux.sync`
-    Reduce { what: super::lanes::Fold, d: u16, a: u16, mask: u16 },
+    Reduce { what: crate::program::arithmetic::lanes::Fold, d: u16, a: u16, mask: u16 },
     /// `match.sync`: of all lanes, or which lanes hold the same
     Match { all: bool, d: u16, p: Option<u16>, a: Reg, mask: u16 },
     /// `bra`; conditional by the guard.

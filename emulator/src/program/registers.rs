@@ -4,8 +4,8 @@
 //! The largest number of values alive at once is also a good guess of how many registers the assembler will give a thread
 //! (assumption `registers-by-liveness`).
 
-use super::flow::successors;
 use super::op::{FALSE, Inst, Op, Reg, TRUE};
+use crate::program::flow::successors;
 use std::collections::BTreeSet;
 
 /// The most registers that a thread can have.

@@ -2,7 +2,7 @@
 
 use super::kind::Types;
 use super::op::Reg;
-use super::rounding64::Round;
+use crate::program::arithmetic::rounding64::Round;
 
 /// Operands of `mma.sync`: the fragments of four matrices that a lane holds.
 #[derive(Debug)]

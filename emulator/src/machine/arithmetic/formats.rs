@@ -1,9 +1,9 @@
 //! The formats of an MMA's elements and scale factors, and their values.
 
 use crate::machine::mma::matrix_descriptor::Elements;
+use crate::program::arithmetic::narrow::{self, E2M1, E2M3, E3M2, E4M3, E5M2};
 pub use crate::program::kind::Format;
 use crate::program::kind::Kind;
-use crate::program::narrow::{self, E2M1, E2M3, E3M2, E4M3, E5M2};
 
 impl Format {
     /// The format that a code of the instruction descriptor stands for (PTX ISA 9.7.16.4.2).

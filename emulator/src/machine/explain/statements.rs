@@ -2,8 +2,8 @@
 
 use crate::diagnostic::Place;
 use crate::program::facts::{Way, ways_lead};
+use crate::program::flow::writers::Writers;
 use crate::program::op::{Inst, Op, Reg};
-use crate::program::writers::Writers;
 use rustc_hash::FxHashMap;
 use std::cell::OnceCell;
 

@@ -2,8 +2,8 @@
 //! arrive at an mbarrier, also those that have not been executed. A hint: a register is taken to hold what was last written to it.
 
 use crate::machine::cluster::Cluster;
+use crate::program::flow::writers::Writers;
 use crate::program::op::{Address, Alu, Inst, L32, Op, Reg};
-use crate::program::writers::Writers;
 use rustc_hash::FxHashMap;
 
 /// Of each statement that waits for an mbarrier or arrives at one: its place in the code, and where its group begins, if that is known.

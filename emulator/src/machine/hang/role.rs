@@ -4,8 +4,8 @@ use super::Blocked;
 use crate::diagnostic::Diagnostic;
 use crate::machine::cluster::Cluster;
 use crate::machine::explain::names::{distinct, spans};
+use crate::program::flow::known::Known;
 use crate::program::flow::successors;
-use crate::program::known::Known;
 use crate::program::op::{Alu, Inst, Logic, Op, Reg, ShuffleMode, Special};
 use std::cell::Cell;
 

@@ -4,8 +4,8 @@ use super::{Blocked, barrier_of};
 use crate::diagnostic::Diagnostic;
 use crate::machine::cluster::Cluster;
 use crate::machine::warp::{Passed, State};
-use crate::program::decided::decided_guards;
 use crate::program::facts::leads;
+use crate::program::flow::decided::decided_guards;
 use crate::program::op::{Inst, Op, Reg, Special};
 
 impl Cluster<'_> {

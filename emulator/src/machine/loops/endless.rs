@@ -2,7 +2,7 @@
 
 use crate::diagnostic::Diagnostic;
 use crate::machine::cluster::{Cluster, Stop};
-use crate::program::endless::{Settled, WayOut};
+use crate::program::flow::endless::{Settled, WayOut};
 use crate::program::op::Reg;
 
 /// Warp instructions of a cluster from one look to the next.

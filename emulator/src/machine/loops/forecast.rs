@@ -6,7 +6,7 @@
 
 use crate::machine::cluster::Cluster;
 use crate::machine::warp::registers::lanes;
-use crate::program::leaving::Leaving;
+use crate::program::flow::leaving::Leaving;
 use crate::program::op::{Inst, Logic, Op, Reg, Special};
 use crate::program::opcode;
 use rustc_hash::{FxHashMap, FxHashSet};

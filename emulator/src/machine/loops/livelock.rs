@@ -1,6 +1,6 @@
 //! Loops that nothing ends any more: all that could go on goes round, and finds the same each time.
 //!
-//! A warp that comes back to the same branch with the same registers, of those that [decide](crate::program::leaving) how the loop goes on, while nobody
+//! A warp that comes back to the same branch with the same registers, of those that [decide](crate::program::flow::leaving) how the loop goes on, while nobody
 //! has changed anything that it could see, goes on like that until somebody does. Where all warps that are not blocked do so, and no engine has
 //! anything left to do, nobody will. Where some of them look at global memory, that is so if all clusters go round. Where some write in their
 //! rounds, it is noted for a while who writes and looks where: if nobody looks where somebody writes, all goes on as it is.
@@ -11,7 +11,7 @@ use crate::machine::cluster::Cluster;
 use crate::machine::warp::registers::Registers;
 use crate::machine::warp::{State, Warp};
 use crate::program::Kernel;
-use crate::program::leaving::{Begins, Leaving};
+use crate::program::flow::leaving::{Begins, Leaving};
 use crate::program::op::{L32, L64, Op, Reg};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -6,8 +6,8 @@
 use crate::machine::cluster::Cluster;
 use crate::machine::state::At;
 use crate::machine::warp::registers::Registers;
+use crate::program::arithmetic::rounding64::{Round, fma};
 use crate::program::op::Reg;
-use crate::program::rounding64::{Round, fma};
 use crate::program::warp_mma::WarpMmaOp;
 
 const COLUMNS: usize = 8;

@@ -3,10 +3,10 @@
 use crate::diagnostic::Severity;
 use crate::machine::cluster::{Cluster, Stop};
 use crate::machine::state::At;
+use crate::program::arithmetic::lanes::{bits, bits_z, d, f, of_operands, z};
+use crate::program::arithmetic::packed::{brain, fp16};
 use crate::program::atomic::Update;
-use crate::program::lanes::{bits, bits_z, d, f, of_operands, z};
 use crate::program::op::Reduction;
-use crate::program::packed::{brain, fp16};
 use crate::report::Memory;
 use crate::tensor_map::Element;
 

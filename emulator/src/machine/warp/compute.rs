@@ -3,7 +3,7 @@
 use super::registers::{Registers, lanes};
 use super::step::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use crate::machine::cluster::Cluster;
-use crate::program::alu::{bfi, lop3};
+use crate::program::arithmetic::alu::{bfi, lop3};
 use crate::program::op::{Alu, Inst, L32, Logic, Op, Reg, Space, Special};
 use crate::protocol::Timing;
 

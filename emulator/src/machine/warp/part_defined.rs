@@ -2,8 +2,8 @@
 //! where they are not wanted, and take only the others out again: what is taken out is defined if all that it is made of is.
 
 use super::registers::{Registers, lanes};
-use crate::program::alu::{bfi, lop3};
-use crate::program::bits::Bits;
+use crate::program::arithmetic::alu::{bfi, lop3};
+use crate::program::arithmetic::bits::Bits;
 use crate::program::op::{Alu, Inst, L32, L64, Logic, Op, Reg};
 
 /// The lower half of each lane.

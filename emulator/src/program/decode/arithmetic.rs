@@ -2,10 +2,11 @@
 
 use super::unsaid::{fills_what_it_writes, rounds_somehow, said_how_to_round, said_which_half};
 use super::{Decoded, Family, Lowering, Operands, describe, types, wrong};
+use crate::program::Bad;
+use crate::program::arithmetic::{alu, convert, narrow, stochastic};
 use crate::program::layout::type_bytes;
 use crate::program::lower::Binding;
 use crate::program::op::{Alu, Logic, Op, Reg, TRUE};
-use crate::program::{Bad, alu, convert, narrow, stochastic};
 use crate::syntax::ast::Operand;
 
 pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) -> Family {

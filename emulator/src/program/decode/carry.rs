@@ -4,9 +4,9 @@
 
 use super::{Decoded, Family, Lowering, Operands};
 use crate::program::Bad;
-use crate::program::alu;
-use crate::program::convert;
-use crate::program::lanes::lanes;
+use crate::program::arithmetic::alu;
+use crate::program::arithmetic::convert;
+use crate::program::arithmetic::lanes::lanes;
 use crate::program::op::{Alu, Op, Reg, TRUE};
 
 /// The sum or difference, and what goes to the next one.

@@ -1,8 +1,8 @@
 //! Branches, ends, and what lanes of a warp tell each other.
 
 use super::{Decoded, Family, Lowering, Operands, wrong};
-use crate::program::alu::alu;
-use crate::program::lanes::fold;
+use crate::program::arithmetic::alu::alu;
+use crate::program::arithmetic::lanes::fold;
 use crate::program::lower::Binding;
 use crate::program::op::{Abort, Op, Reg, ShuffleMode, VoteMode};
 use crate::syntax::ast::Operand;

@@ -2,11 +2,12 @@
 
 use super::arithmetic::combined_with;
 use super::{Decoded, Family, Lowering, Operands, wrong};
-use crate::program::convert::Conversion;
-use crate::program::lanes::lanes;
+use crate::program::Bad;
+use crate::program::arithmetic::convert::Conversion;
+use crate::program::arithmetic::lanes::lanes;
+use crate::program::arithmetic::{alu, packed_set};
 use crate::program::layout::type_bytes;
 use crate::program::op::{Alu, Logic, Op, Reg, TRUE};
-use crate::program::{Bad, alu, packed_set};
 use crate::syntax::ast::Operand;
 
 pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) -> Family {

@@ -2,9 +2,9 @@
 
 use super::spelling::of_a_form;
 use super::{hints, tensor_forms};
-use crate::program::convert::Conversion;
+use crate::program::arithmetic::convert::Conversion;
+use crate::program::arithmetic::{alu, convert, narrow, stochastic};
 use crate::program::layout::type_bytes;
-use crate::program::{alu, convert, narrow, stochastic};
 
 /// Whether an opcode of a form is one that is decoded, with the operands that it takes.
 pub(super) fn exists(parts: &[&str]) -> bool {

@@ -6,7 +6,7 @@ use crate::syntax::ast::Operand;
 
 pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) -> Family {
     let ("createpolicy", [kind, rest @ .., "b64"]) = (base, mods) else { return Ok(None) };
-    let Some(f) = crate::program::alu::alu("mov", &[], "b64") else { return Ok(None) };
+    let Some(f) = crate::program::arithmetic::alu::alu("mov", &[], "b64") else { return Ok(None) };
     if *kind == "cvt" {
         o.expect(2..=2)?;
         let (d, s) = (l.destination64(o.get(0)?)?, l.source64(o.get(1)?)?);

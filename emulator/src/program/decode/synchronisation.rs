@@ -2,9 +2,9 @@
 
 use super::{Decoded, Family, Lowering, Operands, base as base_of, wrong};
 use crate::program::Bad;
-use crate::program::alu::alu;
+use crate::program::arithmetic::alu::alu;
+use crate::program::arithmetic::lanes::lanes;
 use crate::program::atomic::{ArrivalKind, Scope, Sync};
-use crate::program::lanes::lanes;
 use crate::program::op::{Address, AddressSpace, BarrierVote, FenceWays, Op, Reg, Space};
 use crate::syntax::ast::Operand;
 
@@ -284,7 +284,7 @@ fn state_parity(l: &mut Lowering, s: u16) -> Result<u16, crate::program::Bad> {
 }
 
 fn convert(to: &str, from: &str) -> Option<crate::program::op::Alu> {
-    crate::program::convert::convert(&[], to, from)
+    crate::program::arithmetic::convert::convert(&[], to, from)
 }
 
 /// The operands of what is done to a line of L2: its address and 128.

@@ -1,9 +1,10 @@
 //! Opcodes that leave out what the ISA wants said: which half of a product, how a result is rounded.
 
 use super::{Lowering, Operands, wrong};
+use crate::program::Bad;
+use crate::program::arithmetic::{convert, narrow};
 use crate::program::lower::Binding;
 use crate::program::op::Reg;
-use crate::program::{Bad, convert, narrow};
 use crate::syntax::ast::Operand;
 
 /// `mul.u32` does not exist: a product of integers has twice the bits.

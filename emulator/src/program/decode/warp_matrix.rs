@@ -4,9 +4,9 @@ use super::type_table::Kind as TypeKind;
 use super::types::register;
 use super::{Decoded, Family, Lowering, Operands, wrong};
 use crate::program::Bad;
+use crate::program::arithmetic::rounding64::Round;
 use crate::program::kind::{Accumulator, Kind, Types};
 use crate::program::op::{Op, Reg};
-use crate::program::rounding64::Round;
 use crate::program::warp_mma::{Form, WarpMmaOp};
 use crate::syntax::ast::{Instruction, Operand};
 

@@ -3,7 +3,7 @@
 
 use super::lanes::{f, lanes};
 use super::narrow::{E2M1, E2M3, E3M2, E4M3, E5M2};
-use super::op::Alu;
+use crate::program::op::Alu;
 use half::bf16;
 
 /// Two factors of 1, where none are named.

@@ -4,7 +4,7 @@
 
 use super::lanes::f;
 use super::narrow::{E2M1, E2M3, E3M2, E4M3, E5M2, Format};
-use super::op::Alu;
+use crate::program::op::Alu;
 
 const F16: Format =
     Format { fraction: 10, bias: 15, greatest: 0x7bff, infinity: Some(0x7c00), nan: Some(0x7fff), sign: 0x8000 };

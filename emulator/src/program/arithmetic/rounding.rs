@@ -4,9 +4,9 @@
 //! what one rounding of the exact result would have given.
 
 use super::lanes::{f, z};
-use super::op::Alu;
 use super::packed::odd_sum;
 use super::rounding64::{self, Round};
+use crate::program::op::Alu;
 
 /// To nearest even, towards zero, down, up.
 const RN: u8 = 0;

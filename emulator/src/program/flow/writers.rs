@@ -3,8 +3,8 @@
 //! Registers that are never alive together share a place. So a statement that stands above and writes the place may have written another
 //! register: only one from which a way leads here counts.
 
-use super::flow::successors;
-use super::op::{Inst, Reg};
+use super::successors;
+use crate::program::op::{Inst, Reg};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The statements that write registers, and the ways between them, by blocks: statements between which there is no branch and no place to

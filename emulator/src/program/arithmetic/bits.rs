@@ -1,6 +1,6 @@
 //! Which bits of its sources the bits of a result are made of: for sources of which a part holds no value.
 
-use super::opcode;
+use crate::program::opcode;
 
 /// How an instruction makes its result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

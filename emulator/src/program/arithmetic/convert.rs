@@ -3,8 +3,8 @@
 //! The frequent ones are functions of many lanes; [`Conversion`] does every pair of types, a lane at a time.
 
 use super::lanes::{bits, h, i, lanes, s16};
-use super::op::Alu;
 use super::to_halves::{to_bf16, to_f16, to_f16x2};
+use crate::program::op::Alu;
 use half::{bf16, f16};
 
 /// `cvt.mods.to.from` as one function; `mods` is the rounding and saturation as written.

@@ -1,9 +1,9 @@
 //! Waits for mbarriers, as the code around them uses their answer: asked until it is true, asked once, or not heard at all.
 
-use super::facts::{Way, ways_lead};
-use super::flow::successors;
 use super::known::Known;
-use super::op::{Inst, Op, Reg};
+use super::successors;
+use crate::program::facts::{Way, ways_lead};
+use crate::program::op::{Inst, Op, Reg};
 use rustc_hash::FxHashSet;
 
 /// Instructions that are looked at behind a false answer. Loops that ask again are short.

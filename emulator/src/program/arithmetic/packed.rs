@@ -1,7 +1,7 @@
 //! Arithmetic of FP16 and BF16, alone and in pairs, of pairs of FP32, and the approximate functions.
 
 use super::lanes::{bits, bits_z, d, f, lanes, of_operands, z};
-use super::op::Alu;
+use crate::program::op::Alu;
 use half::{bf16, f16};
 
 /// An opcode on packed or half-width types, or an approximate one. `None`: not modelled.

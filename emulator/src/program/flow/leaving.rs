@@ -4,10 +4,10 @@
 //! round that begins with the same in all other registers, and finds the same in memory, leads to one like it.
 
 use super::dependence::deciding;
-use super::facts::number;
-use super::flow::{NEVER, around, predecessors, successors};
-use super::op::{Inst, Op, Reg};
-use super::{Kernel, opcode};
+use super::{NEVER, around, predecessors, successors};
+use crate::program::facts::number;
+use crate::program::op::{Inst, Op, Reg};
+use crate::program::{Kernel, opcode};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Statements of a loop of which it is asked whether branches matter; beyond that, all do.

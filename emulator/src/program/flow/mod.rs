@@ -5,6 +5,16 @@
 //! (`machine/schedule/part_waits.rs`). Lanes that end are waited for no longer: a path that returns or traps does not keep the others
 //! from meeting.
 
+pub mod decided;
+pub mod dependence;
+pub mod endless;
+pub mod known;
+pub mod leaving;
+pub mod left_out;
+pub mod one_column;
+pub mod waits;
+pub mod writers;
+
 use super::Kernel;
 use super::op::{Inst, Op, TRUE};
 

@@ -1,8 +1,8 @@
 //! Numbers of 8, 6 and 4 bits, and scale factors: what `cvt` makes of them (PTX ISA 5.2.3, cvt). TF32, too, which is FP32 cut short.
 
 use super::lanes::{f, lanes};
-use super::op::Alu;
 use super::scaled;
+use crate::program::op::Alu;
 use half::f16;
 
 /// A format of up to 16 bits: its bits of fraction, the bias of its exponent, its greatest number and its NaN.

@@ -3,8 +3,8 @@
 //! One row per opcode and type; conversions are in `convert`, packed and approximate arithmetic in `packed`.
 
 use super::lanes::{bh, bits, bits_z, canonical, d, f, fmax, fmin, h, i, l, lanes, of_operands, s16, z};
-use super::op::Alu;
 use super::{packed, rare, rounding};
+use crate::program::op::Alu;
 
 /// Shifts clamp the amount at the register's width (PTX ISA 9.7.8.8, 9.7.8.9).
 fn shl32(a: u32, n: u32) -> u32 {

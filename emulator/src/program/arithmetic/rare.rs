@@ -2,7 +2,7 @@
 //! sine and cosine.
 
 use super::lanes::{bits, bits_z, f, i, l, lanes, s16, z};
-use super::op::Alu;
+use crate::program::op::Alu;
 
 /// `None`: not modelled.
 pub fn alu(base: &str, mods: &[&str], ty: &str) -> Option<Alu> {

@@ -1,6 +1,6 @@
 //! What can be said of registers without running the kernel: values that are known are computed with, the others stay unknown.
 
-use super::op::{Alu, FALSE, Inst, L32, Logic, Op, Reg, TRUE};
+use crate::program::op::{Alu, FALSE, Inst, L32, Logic, Op, Reg, TRUE};
 
 /// Values of predicates and of registers of 32 bits, in their order: those of one lane.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

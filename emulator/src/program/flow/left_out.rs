@@ -1,8 +1,8 @@
 //! Whether parameters or memory say when a statement of a loop is left out: a mask of tiles, or a launch that leaves some of them to another one.
 
-use super::Kernel;
-use super::flow::{predecessors, successors};
-use super::op::{Op, Reg};
+use super::{predecessors, successors};
+use crate::program::Kernel;
+use crate::program::op::{Op, Reg};
 use rustc_hash::FxHashSet;
 
 /// The round of a loop: its statements, and the ways between them. The number of statements is where the round ends; ways out of the loop are left out.

@@ -4,10 +4,10 @@
 //! Such values may be computed with, stored, and compared; the stores mark what they write. Where one decides what the kernel does
 //! (a branch, an address, an operand of a barrier or an engine), the run says nothing any more about the kernel.
 
-use super::Kernel;
-use super::facts::number;
-use super::flow::successors;
-use super::op::{Inst, Op, Reg, Special, TRUE};
+use super::successors;
+use crate::program::Kernel;
+use crate::program::facts::number;
+use crate::program::op::{Inst, Op, Reg, Special, TRUE};
 
 /// The statements that depend on values that are not there.
 #[derive(Debug, Default)]

@@ -1,10 +1,10 @@
 //! Which statements store the same columns of a product in each lane: each lane has a row of it, and the statement the column. And which store what the
 //! registers of `wgmma.mma_async` hold.
 
-use super::Kernel;
-use super::facts::{Way, ways_lead};
-use super::op::{FALSE, Op, Reg, TRUE, TensorShape};
 use super::writers::Writers;
+use crate::program::Kernel;
+use crate::program::facts::{Way, ways_lead};
+use crate::program::op::{FALSE, Op, Reg, TRUE, TensorShape};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -97,7 +97,7 @@ impl Kernel {
                 let inst = &self.code[writer];
                 match &inst.op {
                     Op::Wgmma(op) => {
-                        let stale = |n: usize, inst: &super::Inst| match &inst.op {
+                        let stale = |n: usize, inst: &crate::program::Inst| match &inst.op {
                             _ if n == store => Way::Ends,
                             Op::Wgmma(_) => Way::Found,
                             _ => Way::On,

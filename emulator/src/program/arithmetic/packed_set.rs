@@ -1,8 +1,8 @@
 //! `set` of pairs of FP16 or BF16: each half says of its own numbers whether they compare so.
 
 use super::lanes::lanes;
-use super::op::Alu;
 use super::packed::flush16;
+use crate::program::op::Alu;
 use half::{bf16, f16};
 
 /// What a half gets where the comparison holds (PTX ISA, set): 1.0 of its type, or all ones where the result is an integer.

@@ -1,9 +1,9 @@
 //! Loops of which it can be computed, in whichever round, that they are never left: what decides at each way out of them comes from registers that
 //! nothing in the loop changes.
 
-use super::Kernel;
-use super::flow::{around, predecessors, successors};
-use super::op::{Inst, Op, Reg};
+use super::{around, predecessors, successors};
+use crate::program::Kernel;
+use crate::program::op::{Inst, Op, Reg};
 use rustc_hash::FxHashSet;
 
 /// A loop whose ways out are decided by what no round changes.

@@ -1,9 +1,9 @@
 //! Where a thread's place in the launch leads it: what follows from special registers and constants alone, for one lane, decides which
 //! way it takes at the branches between roles.
 
-use super::flow::successors;
 use super::known::Known;
-use super::op::{Inst, Op, Reg, ShuffleMode, Special};
+use super::successors;
+use crate::program::op::{Inst, Op, Reg, ShuffleMode, Special};
 
 /// Of each instruction, whether a lane's guard there holds: `None` where its place does not decide it. For hints alone: what one lane tells
 /// the others of its warp is taken for the same in all of them, as the number of a warp is.

@@ -4,7 +4,7 @@
 //! which the lowest stands for all that is cut off: rounding it gives what one rounding of the exact result would have given.
 
 use super::lanes::{d, of_operands};
-use super::op::Alu;
+use crate::program::op::Alu;
 
 /// In which direction a result is rounded that is not exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
