@@ -201,6 +201,7 @@ fn entry(
             timed: None,
             writers: Default::default(),
             settled: Default::default(),
+            leads: Default::default(),
             joins: Default::default(),
             columns: Default::default(),
             accumulators: Default::default(),

@@ -122,6 +122,8 @@ pub(crate) struct Kernel {
     pub writers: OnceLock<flow::writers::Writers>,
     /// See [`Kernel::settled_loops`].
     pub settled: OnceLock<Vec<flow::endless::Settled>>,
+    /// See [`Kernel::leads`].
+    pub leads: OnceLock<Vec<Vec<usize>>>,
     /// See [`Kernel::joins`].
     pub joins: OnceLock<Vec<u32>>,
     /// See [`Kernel::loads_of_columns`].

@@ -5,7 +5,6 @@ use crate::diagnostic::Diagnostic;
 use crate::machine::cluster::Cluster;
 use crate::machine::explain::names::{distinct, spans};
 use crate::program::flow::known::Known;
-use crate::program::flow::successors;
 use crate::program::op::{Alu, Inst, Logic, Op, Reg, ShuffleMode, Special};
 use std::cell::Cell;
 
@@ -58,7 +57,7 @@ impl Cluster<'_> {
             return left.then(|| Barred { guard: statement, own: true, wanted, came: came(statement) });
         }
         // Back from the statement to what was reached: by one guard alone.
-        let next = successors(code, true);
+        let next = self.kernel.leads();
         let mut before: Vec<Vec<usize>> = vec![Vec::new(); code.len() + 1];
         next.iter().enumerate().for_each(|(at, to)| to.iter().for_each(|&to| before[to].push(at)));
         let (mut seen, mut open, mut guards) = (vec![false; code.len() + 1], vec![statement], Vec::new());
@@ -81,7 +80,7 @@ impl Cluster<'_> {
     /// The instructions to which the ways lead that were taken. Behind a wait that does not end, it is as if it had.
     fn reached(&self, went: &impl Fn(usize, usize) -> bool) -> Vec<bool> {
         let code = &self.kernel.code;
-        let next = successors(code, true);
+        let next = self.kernel.leads();
         let (mut reached, mut open) = (vec![false; code.len() + 1], vec![0]);
         while let Some(at) = open.pop() {
             if std::mem::replace(&mut reached[at], true) || at == code.len() {

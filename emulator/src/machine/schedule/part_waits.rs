@@ -13,7 +13,7 @@
 use crate::machine::cluster::Cluster;
 use crate::machine::loops::livelock::only_looks;
 use crate::machine::warp::{Fragment, Meeting, State, Warp};
-use crate::program::flow::{NEVER, successors};
+use crate::program::flow::NEVER;
 use crate::program::op::Op;
 
 impl Cluster<'_> {
@@ -123,7 +123,7 @@ impl Cluster<'_> {
     /// instruction for whole warps, or there.
     fn acts_behind(&self, from: u32, asks: u32) -> bool {
         let code = &self.kernel.code;
-        let leads = successors(code, true);
+        let leads = self.kernel.leads();
         // The loop in which they ask.
         let inside = |pc: usize| match code[asks as usize].op {
             Op::Branch { target, .. } => (target.min(asks)..=asks).contains(&(pc as u32)),

@@ -121,29 +121,35 @@ impl Cluster<'_> {
 
     /// A note, unless what was announced does not count the bytes of all of them: see `Findings::finish`.
     fn loaded_by_many_lanes(&mut self, w: usize, site: u32, lanes: u32) {
-        let mut diagnostic = self.problem(
-            "issued-by-many-lanes",
+        let title = format!(
+            "{lanes} lanes of {} each start this copy, from the same place to the same place",
+            self.warp_name(w)
+        );
+        let here = format!("{lanes} copies for one: {lanes} times its bytes come to its mbarrier");
+        self.copied_by_many_lanes(
             site,
-            format!("{lanes} lanes of {} each start this copy, from the same place to the same place", self.warp_name(w)),
+            (title, here),
             "Each thread that executes a copy starts one, and the bytes of each are counted at its mbarrier (PTX ISA, cp.async.bulk, cp.async.bulk.tensor): a phase \
              is complete when as many have come as were announced (expect_tx), whichever copies they are of.",
-            "Let one elected lane execute it (elect.sync), and what announces its bytes, once.".into(),
+            "what announces its bytes, once",
         );
-        diagnostic.severity = Severity::Note;
-        diagnostic.labels[0].text = format!("{lanes} copies for one: {lanes} times its bytes come to its mbarrier");
-        self.findings.add(diagnostic);
     }
 
     fn stored_by_many_lanes(&mut self, site: u32, lanes: u32) {
-        let mut diagnostic = self.problem(
-            "issued-by-many-lanes",
+        self.copied_by_many_lanes(
             site,
-            format!("{lanes} lanes execute this store, each for the same bytes"),
+            (format!("{lanes} lanes execute this store, each for the same bytes"), "here".into()),
             "Each thread that executes a copy asks for one (PTX ISA, cp.async.bulk.tensor). The assembler makes one of such stores where the \
              whole warp has the same operands; of a reduction or a load each is made (measured on an H100).",
-            "Let one elected lane execute it (elect.sync), and the same one commit it and wait for it.".into(),
+            "the same one commit it and wait for it",
         );
+    }
+
+    fn copied_by_many_lanes(&mut self, site: u32, (title, here): (String, String), rule: &str, beside: &str) {
+        let help = format!("Let one elected lane execute it (elect.sync), and {beside}.");
+        let mut diagnostic = self.problem("issued-by-many-lanes", site, title, rule, help);
         diagnostic.severity = Severity::Note;
+        diagnostic.labels[0].text = here;
         self.findings.add(diagnostic);
     }
 

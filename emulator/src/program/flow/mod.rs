@@ -61,6 +61,11 @@ pub fn set_reconvergence(code: &mut [Inst]) {
 }
 
 impl Kernel {
+    /// Where each instruction leads, with the end behind guarded ends: found out once.
+    pub fn leads(&self) -> &[Vec<usize>] {
+        self.leads.get_or_init(|| successors(&self.code, true))
+    }
+
     /// Where all ways from each instruction come together again, [`NEVER`] if that is at the end: found out once, when a part of a warp waits where the
     /// rest goes on.
     pub fn joins(&self) -> &[u32] {
