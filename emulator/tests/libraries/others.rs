@@ -17,6 +17,7 @@ pub const OTHERS: &[(&str, Check)] = &[
     ("tilelang_attention", |report| Attention { causal: true, element: Bf16, ..FMHA }.wrong(report)),
     ("cutlass_blockwise", by_blocks),
     ("cutlass_mixed", mixed),
+    ("cute_dsl_mixed", with_factors),
     ("deep_gemm_bf16_grouped", grouped),
     ("quack_gathered", gathered),
     ("deep_gemm_hc_prenorm", with_squares),
@@ -77,6 +78,25 @@ fn mixed(report: &Report) -> usize {
     let (a, d) = (numbers(report, 0, Bf16), numbers(report, 2, Bf16));
     let signed = |byte: &u8| [f64::from((byte << 4) as i8 >> 4), f64::from(*byte as i8 >> 4)];
     let b: Vec<f64> = report.buffers[1].bytes.iter().flat_map(signed).collect();
+    let right = a.chunks_exact(K).flat_map(|a| b.chunks_exact(K).map(move |b| f64::from(Bf16.round(dot(a, b) as f32))));
+    d.iter().zip(right).filter(|(d, right)| **d != *right).count()
+}
+
+/// `D = A Bᵀ`, A of signed 4-bit integers with a factor for 128 of a row; the inner two of each four elements change places.
+fn with_factors(report: &Report) -> usize {
+    const SIZE: usize = 128;
+    const K: usize = 2 * SIZE;
+    let [factors, b, d] = [1, 2, 3].map(|buffer| numbers(report, buffer, Bf16));
+    let signed = |n: usize| {
+        let byte = report.buffers[0].bytes[n / 2];
+        f64::from(if n % 2 == 0 { (byte << 4) as i8 >> 4 } else { byte as i8 >> 4 })
+    };
+    let element = |n: usize| {
+        let (row, k) = (n / K, n % K);
+        let stored = row * K + k / 4 * 4 + [0, 2, 1, 3][k % 4];
+        signed(stored) * factors[k / SIZE * SIZE + row]
+    };
+    let a: Vec<f64> = (0..SIZE * K).map(element).collect();
     let right = a.chunks_exact(K).flat_map(|a| b.chunks_exact(K).map(move |b| f64::from(Bf16.round(dot(a, b) as f32))));
     d.iter().zip(right).filter(|(d, right)| **d != *right).count()
 }
