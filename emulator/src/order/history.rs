@@ -211,8 +211,12 @@ impl<P: Places> History<P> {
         }
         let mut left = vec![places];
         let others = |read: &&Entry<P>| !read.writes && weak(&read.stamp) && read.stamp.actor != access.stamp.actor;
+        let comes_after = |read: &Entry<P>| {
+            use Reason::{NoFenceAfter, NoFenceBefore, NotAcquired};
+            matches!(access.unordered(&read.stamp), None | Some(NotAcquired | NoFenceBefore | NoFenceAfter))
+        };
         for read in self.0.iter().filter(others) {
-            if matches!(access.unordered(&read.stamp), None | Some(Reason::NotAcquired)) {
+            if comes_after(read) {
                 let rest = left.into_iter().flat_map(|places| {
                     let (one, two) = places.without(read.places);
                     [Some(one), two]

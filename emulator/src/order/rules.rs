@@ -375,8 +375,8 @@ pub const RULES: &[Rule] = &[
     rule(
         "through-a-reader",
         "A write, and a read of the same bytes by somebody who had waited for it, also an engine.",
-        "Who has waited for the reader (for the commit of an MMA, say) overwrites the bytes.",
-        "The write comes before the overwrite, too. Of shared memory.",
+        "Who has waited for the reader (for the commit of an MMA, say) overwrites the bytes, or frees the columns.",
+        "The write comes before that, too. Of shared memory and of tensor memory.",
         "PTX ISA 8.9.5",
     ),
     rule(

@@ -155,6 +155,11 @@ impl<'a> Access<'a> {
         }
     }
 
+    /// Of tensor memory.
+    pub fn of_tensor_memory(stamp: Stamp, views: &'a Views) -> Access<'a> {
+        Access { proxyless: true, transitive: true, ..Access::new(stamp, views) }
+    }
+
     /// Why it is not ordered after an earlier access; `None`: it is.
     #[inline]
     pub(super) fn unordered(&self, first: &Stamp) -> Option<Reason> {

@@ -17,6 +17,7 @@ pub const OTHERS: &[(&str, Check)] = &[
     ("tilelang_attention", |report| Attention { causal: true, element: Bf16, ..FMHA }.wrong(report)),
     ("cutlass_blockwise", by_blocks),
     ("cutlass_mixed", mixed),
+    ("cute_dsl_mixed", with_factors),
     ("deep_gemm_bf16_grouped", grouped),
     ("quack_gathered", gathered),
     ("deep_gemm_hc_prenorm", with_squares),
@@ -71,14 +72,36 @@ impl Attention {
     }
 }
 
-/// `D = A Bᵀ`, B of signed 4-bit integers, the first of two in the low half of a byte.
-fn mixed(report: &Report) -> usize {
-    const K: usize = 1024;
-    let (a, d) = (numbers(report, 0, Bf16), numbers(report, 2, Bf16));
+/// Signed 4-bit integers, the first of two in the low half of a byte.
+fn nibbles(report: &Report, buffer: usize) -> Vec<f64> {
     let signed = |byte: &u8| [f64::from((byte << 4) as i8 >> 4), f64::from(*byte as i8 >> 4)];
-    let b: Vec<f64> = report.buffers[1].bytes.iter().flat_map(signed).collect();
-    let right = a.chunks_exact(K).flat_map(|a| b.chunks_exact(K).map(move |b| f64::from(Bf16.round(dot(a, b) as f32))));
+    report.buffers[buffer].bytes.iter().flat_map(signed).collect()
+}
+
+/// Elements of `D = A Bᵀ` in BF16, all by rows, that are wrong.
+fn wrong_products([a, b, d]: [&[f64]; 3], k: usize) -> usize {
+    let right = a.chunks_exact(k).flat_map(|a| b.chunks_exact(k).map(move |b| f64::from(Bf16.round(dot(a, b) as f32))));
     d.iter().zip(right).filter(|(d, right)| **d != *right).count()
+}
+
+/// `D = A Bᵀ`, B of 4-bit integers.
+fn mixed(report: &Report) -> usize {
+    let [a, d] = [0, 2].map(|buffer| numbers(report, buffer, Bf16));
+    wrong_products([&a, &nibbles(report, 1), &d], 1024)
+}
+
+/// `D = A Bᵀ`, A of 4-bit integers with a factor for 128 of a row; the inner two of each four elements change places.
+fn with_factors(report: &Report) -> usize {
+    const SIZE: usize = 128;
+    const K: usize = 2 * SIZE;
+    let [factors, b, d] = [1, 2, 3].map(|buffer| numbers(report, buffer, Bf16));
+    let stored = nibbles(report, 0);
+    let element = |n: usize| {
+        let (row, k) = (n / K, n % K);
+        stored[n / 4 * 4 + [0, 2, 1, 3][n % 4]] * factors[k / SIZE * SIZE + row]
+    };
+    let a: Vec<f64> = (0..SIZE * K).map(element).collect();
+    wrong_products([&a, &b, &d], K)
 }
 
 /// `D = A H` of each 16 tokens of a column, rounded to BF16, then to E2M1 by the factor of those 16, in E4M3, and by one of all: its largest sum can be 168.

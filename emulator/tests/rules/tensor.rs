@@ -1,6 +1,6 @@
 //! Tensor memory, the tensor core's work, and Hopper's.
 
-use super::case::{Case, HOPPER, PAIR, none, order};
+use super::case::{Case, HOPPER, PAIR, THREE, none, order};
 
 /// Allocates 32 columns (`%tensor`), initialises `bar_a` and `bar_b`; `%tile` is a descriptor of the tile, whose first word is 1.
 const SET_UP: &str = "@%first st.shared.u32 [tile], 1;\nfence.proxy.async.shared::cta;\n@%first mbarrier.init.shared::cta.b64 [bar_a], 1;\n@%first mbarrier.init.shared::cta.b64 [bar_b], 1;\n\
@@ -269,6 +269,21 @@ pub fn tensor() -> Vec<Case> {
                  @%first cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%out], 16, [bar_a];\n\
                  @%warp1 bra WRITE;\n{a}\n@%first {MMA} // rule\n@%first {COMMIT} [bar_b];\nbra MEET;\n\
                  WRITE:\n{b}\nst.shared.u32 [tile], 7;\nMEET:"
+            )),
+        ),
+        // Warp 1 stores an A, warp 0 multiplies it, and warp 2, which has heard of the MMA alone, lets another one overwrite it.
+        order(
+            "through-a-reader",
+            THREE,
+            &["race-tensor"],
+            kernel(&format!(
+                "setp.eq.u32 %p3, %t, 64;\n@%warp0 bra MULTIPLY;\n@!%warp1 bra OVERWRITE;\n{WRITE}\n\
+                 tcgen05.wait::st.sync.aligned;\ntcgen05.fence::before_thread_sync;\n\
+                 @%p2 mbarrier.arrive.shared::cta.b64 _, [bar_a];\nbra MEET;\n\
+                 MULTIPLY:\n{a}\n@%first {of_a} // rule\n@%first {COMMIT} [bar_b];\nbra MEET;\n\
+                 OVERWRITE:\n{b}\n@%p3 {MMA}\n@%p3 {COMMIT} [bar_b];\n{again}\nMEET:",
+                of_a = MMA.replace("[%tensor], %tile", "[%tensor+16], [%tensor]").replace("0x0808", "0x0804"),
+                again = wait("WAIT", "bar_b").replace("[bar_b], 0", "[bar_b], 1"),
             )),
         ),
     ]

@@ -100,7 +100,7 @@ impl Cluster<'_> {
         writes: bool,
     ) {
         let len = u64::from(columns) * CELL;
-        let access = Access { proxyless: true, ..Access::new(stamp, &self.warps[w].views) };
+        let access = Access::of_tensor_memory(stamp, &self.warps[w].views);
         let quarters = Rows { first: u64::from(column) * CELL, bytes: len, count: 4, pitch: u64::from(COLUMNS) * CELL };
         if self.ctas[c].shadows(halves).all(|shadow| shadow.touch_rows(quarters, &access, writes)) {
             return;

@@ -56,7 +56,7 @@ impl Cluster<'_> {
 
     fn touch_half(&mut self, w: usize, c: usize, at: u64, len: u64, upper: bool, new: Use) -> Option<Race> {
         let Use { stamp, writes, frees } = new;
-        let access = Access { proxyless: true, ..Access::new(stamp, &self.warps[w].views) };
+        let access = Access::of_tensor_memory(stamp, &self.warps[w].views);
         let row = Rows { first: at, bytes: len, count: 1, pitch: 0 };
         if self.ctas[c].shadow_of(upper).touch_rows(row, &access, writes) {
             return None;

@@ -259,7 +259,7 @@ impl Cluster<'_> {
         });
         for from in shape.starts(column) {
             let at = u64::from(lane / 32 * COLUMNS + from) * CELL;
-            let access = Access { proxyless: true, ..Access::new(stamp, &self.warps[w].views) };
+            let access = Access::of_tensor_memory(stamp, &self.warps[w].views);
             let read = |shadow: &mut Shadow| shadow.read(at, u64::from(columns) * CELL, &access);
             let conflicts: SmallVec<[_; 2]> = self.ctas[c].shadows(halves).map(read).collect();
             if let Some(conflict) = conflicts.into_iter().flatten().next() {
