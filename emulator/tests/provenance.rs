@@ -135,6 +135,21 @@ fn boxes_that_one_sum_takes_in_two_ways() {
     silent(&edited(pair::TEXT, "0x10400010", "0x10402010"), &launch);
 }
 
+/// One MMA of each tile along K, or each second product of the same slices, takes A for B and B for A.
+#[test]
+fn operands_that_one_mma_of_a_sum_exchanges() {
+    let mma = "tcgen05.mma.cta_group::2.kind::f16 [%r6], %rd2, %rd3, 0x10400010, %p7;";
+    let exchanged = format!(
+        "setp.eq.u32 %p12, %r20, 2;\n    selp.b64 %rd20, %rd3, %rd2, %p12;\n    selp.b64 %rd21, %rd2, %rd3, %p12;\n    {}",
+        mma.replace("%rd2, %rd3", "%rd20, %rd21")
+    );
+    let parts = ["depths 32 to 47 of a sum are multiplied with A and B exchanged", "here A is what the other MMAs"];
+    found(&edited(pair::TEXT, mma, &exchanged), &pair::launch(256, 192), "box-mismatch", &parts);
+    // A times B, and B times A, of all depths.
+    let both = format!("{mma}\n    {}", mma.replace("%rd2, %rd3", "%rd3, %rd2").replace("%p7", "1"));
+    silent(&edited(pair::TEXT, mma, &both), &pair::launch(256, 192));
+}
+
 #[test]
 fn accumulators_that_are_taken_for_another_type() {
     let half = edited(ONE_TILE, "0x08200010", "0x08200000");
