@@ -90,7 +90,10 @@ impl Findings {
     /// Accesses race for one reason, which their labels name: it is told once.
     fn join_one_cause(&mut self) {
         let causes = |d: &Diagnostic| -> Vec<Line> {
-            let is_cause = |label: &&Label| matches!(label.meaning, Meaning::OrdersNothing | Meaning::Mixes);
+            let is_cause = |label: &&Label| {
+                use Meaning::*;
+                matches!(label.meaning, OrdersNothing | Mixes | PassedAgain | PassedEarlier | Uncommitted)
+            };
             d.labels.iter().filter(is_cause).map(|label| line(&label.place)).collect()
         };
         self.join_each(|known, new| {

@@ -25,6 +25,8 @@ pub enum Does {
     Meets,
     /// A copy of the TMA engine.
     Copies,
+    /// A store whose bytes an mbarrier counts.
+    Sends,
     /// An MMA of the tensor core, with operands in shared memory or tensor memory.
     Multiplies,
 }
@@ -94,7 +96,8 @@ impl<'a> Statements<'a> {
     fn all(&self) -> FxHashMap<(u32, u32), Does> {
         let does = |inst: &Inst| {
             Some(match inst.op {
-                Op::Store(_) | Op::MatrixStore { .. } | Op::AsyncStore(_) | Op::Fill { .. } => Does::Stores,
+                Op::Store(_) | Op::MatrixStore { .. } | Op::Fill { .. } => Does::Stores,
+                Op::AsyncStore(_) => Does::Sends,
                 Op::Wgmma(_) | Op::WgmmaFence | Op::WgmmaCommit | Op::WgmmaWait { .. } => Does::Wgmma,
                 Op::BarrierArrive { .. } => Does::Arrives,
                 Op::Commit { .. } => Does::Commits,
