@@ -121,6 +121,8 @@ pub enum Meaning {
     OneForTwoStages,
     /// A copy to bytes to which another CTA copies, too.
     SameBytes,
+    /// A wait for groups that leaves one which it should not.
+    LeavesGroups,
     /// A wait for groups in front of the commit of copies before it.
     Uncommitted,
     /// An access of a flag that does not reach the other side.

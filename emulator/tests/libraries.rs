@@ -390,7 +390,7 @@ fn tirx_pair_with_one_statement_left_out() {
             format!("{staged}\tbar.sync %r128, 128;\n"),
             staged.to_string(),
             "race-shared",
-            "Put a CTA barrier (bar.sync) behind this wait and in front of the accesses of warp",
+            "Put a CTA barrier (bar.sync) behind this wait and in front of what the others access",
         ),
         (
             "a staging tile has no group of its own",

@@ -221,6 +221,10 @@ pub const FOLLOWS: &[Follows] = &[
     Follows(&["phase-overtaken"], &["race-shared"], is_loaded_before_it_is_read, Then::Dropped),
     // Warps that have heard of no product by a wait of their own lack one thing, whatever each has waited for before.
     Follows(&["early-arrival"], &["mma-not-awaited"], reads_beside_it, Then::Dropped),
+    // A copy that is committed late makes all waits behind it count other groups than they should.
+    Follows(&["race-shared"], &["race-shared"], counts_groups_behind, Then::Dropped),
+    // Behind a wait that passes too early, a product is not there yet.
+    Follows(UNDEFINED, &["wrong-phase"], reads_behind_its_wait, Then::Dropped),
     // What a flag tells of races where the flag does.
     Follows(RACES, RACES, is_behind_its_flag, Then::Dropped),
     // Each warp that executes tcgen05.alloc gets columns of its own.
@@ -562,4 +566,17 @@ fn is_allocated_twice(one: &Diagnostic, other: &Diagnostic, _: &Statements) -> b
     one.labels
         .first()
         .is_some_and(|at| other.labels.len() > 1 && other.labels.iter().all(|label| label.place == at.place))
+}
+
+/// The other names a wait that stands in front of its copies' commit, and the one a wait that leaves too many groups.
+fn counts_groups_behind(one: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
+    let says = |d: &Diagnostic, what| d.labels.iter().any(|label| label.meaning == what);
+    says(other, Meaning::Uncommitted) && says(one, Meaning::LeavesGroups) && !says(one, Meaning::Uncommitted)
+}
+
+/// The one is of a load of tensor memory, behind a wait that the other names.
+fn reads_behind_its_wait(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
+    let load = one.labels.first().filter(|label| statements.are(&label.place, Does::Reads));
+    let mut waits = other.labels.iter().filter(|label| statements.are(&label.place, Does::Waits));
+    load.is_some_and(|load| waits.any(|wait| statements.lead(&wait.place, &load.place)))
 }

@@ -143,7 +143,7 @@ impl Cluster<'_> {
                         n - 1
                     ),
                 };
-                let meaning = if wait.open && n == wait.pending { Meaning::Uncommitted } else { Meaning::Plain };
+                let meaning = if wait.open && n == wait.pending { Meaning::Uncommitted } else { Meaning::LeavesGroups };
                 Some(Cure { labels: vec![self.label(wait.site, text).that_means(meaning)], ..Cure::new(rule, help) })
             }
         }
@@ -177,9 +177,8 @@ impl Cluster<'_> {
             labels: vec![self.label(wait, text)],
             ..Cure::new(
                 HEARD_RULE,
-                format!(
-                    "Put a CTA barrier (bar.sync) behind this wait and in front of the accesses of {them}: what {who} has waited for, the others know by that alone."
-                ),
+                "Put a CTA barrier (bar.sync) behind this wait and in front of what the others access: what its thread has waited for, they know by \
+                 that alone.",
             )
         })
     }

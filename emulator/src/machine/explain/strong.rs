@@ -81,7 +81,10 @@ impl Cluster<'_> {
             let Op::Branch { target, .. } = code[end].op else { return false };
             let mut around = code[target as usize..=end].iter();
             code[end].facts.guarded
-                && around.all(|inst| !inst.facts.visible && inst.defs.iter().all(|reg| !code[at].uses.contains(reg)))
+                && around.all(|inst| {
+                    (!inst.facts.visible || inst.site == site)
+                        && inst.defs.iter().all(|reg| !code[at].uses.contains(reg))
+                })
         };
         (0..code.len()).filter(loads).any(|at| ends(at).next().is_some_and(|end| is_idle(at, end)))
     }

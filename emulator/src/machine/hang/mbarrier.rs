@@ -229,12 +229,17 @@ impl Cluster<'_> {
             return;
         }
         let answered: Vec<u32> = asked.flat_map(|response| response.targets.iter().map(|target| target.1)).collect();
-        let silent = |&w: &usize| w != root.warp && b.came.iter().all(|came| came.warp != w);
+        let came = |w: usize| b.came.iter().any(|came| came.warp == w);
         let reads = |w: usize| {
             let passed = self.warps[w].passed.iter().rev().find(|passed| answered.contains(&passed.barrier))?;
             Some((w, passed.site))
         };
-        let readers: Vec<(usize, u32)> = (0..self.warps.len()).filter(silent).filter_map(reads).collect();
+        let all: Vec<(usize, u32)> = (0..self.warps.len()).filter_map(reads).collect();
+        // Of warps that read it together, one may speak for all.
+        let of = |(w, site): (usize, u32)| (self.warps[w].cta, site);
+        let spoken_for = |one: (usize, u32)| all.iter().any(|&other| of(other) == of(one) && came(other.0));
+        let readers: Vec<(usize, u32)> =
+            all.iter().copied().filter(|&one| one.0 != root.warp && !spoken_for(one)).collect();
         if readers.is_empty() || readers.len() > b.pending as usize {
             return;
         }
