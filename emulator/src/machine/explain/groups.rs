@@ -7,6 +7,7 @@ use crate::machine::cluster::Cluster;
 use crate::machine::state::{ActorKind, Race};
 use crate::machine::tma::bulk::BulkGroups;
 use crate::order::Stamp;
+use crate::program::facts::leads;
 use crate::program::op::Op;
 use rustc_hash::FxHashSet;
 
@@ -143,16 +144,24 @@ impl Cluster<'_> {
                         n - 1
                     ),
                 };
-                let meaning = if wait.open && n == wait.pending { Meaning::Uncommitted } else { Meaning::LeavesGroups };
-                Some(Cure { labels: vec![self.label(wait.site, text).that_means(meaning)], ..Cure::new(rule, help) })
+                Some(Cure {
+                    labels: vec![self.label(wait.site, text).that_means(Meaning::LeavesGroups)],
+                    ..Cure::new(rule, help)
+                })
             }
         }
     }
 
-    /// A wait for groups to which a way leads from a bulk copy past no commit.
+    /// The nearest wait for groups to which a way leads from a bulk copy past no commit.
     fn wait_before_the_commit(&self, copy: Stamp) -> Option<u32> {
-        let mut waits = self.kernel.code.iter().filter(|inst| matches!(inst.op, Op::BulkWait { .. }));
-        waits.find(|wait| self.leads_past_no_commit(copy.site, wait.site)).map(|wait| wait.site)
+        let code = &self.kernel.code;
+        let begin = code.iter().position(|inst| inst.site == copy.site)?;
+        let waits = code.iter().filter(|inst| matches!(inst.op, Op::BulkWait { .. })).map(|inst| inst.site);
+        let early = waits.filter(|&wait| self.leads_past_no_commit(copy.site, wait));
+        early
+            .filter_map(|wait| Some((leads(code, begin, &[], |inst| inst.site == wait)?, wait)))
+            .min()
+            .map(|near| near.1)
     }
 
     /// The thread of a copy waits for it as it should, before it comes to where another warp accesses what the copy reads or writes: that warp does not

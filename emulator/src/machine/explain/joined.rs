@@ -122,7 +122,7 @@ impl Findings {
                     && leads(&first, &later)
                     && leads(&other, &second)
             };
-            alike && !names_more(known) && !names_more(new) && leads(&second, &later) && (first == other || between())
+            alike && !names_more(known) && !names_more(new) && (first == other || between()) && leads(&second, &later)
         });
     }
 
