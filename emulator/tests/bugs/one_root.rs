@@ -104,7 +104,7 @@ pub fn cases() -> Vec<Case> {
             own,
             Small(1, 128, TWO_GROUPS),
             &[("@second", "bar.sync 1, 64;")],
-            Finds(&[("race-shared", "@ld_first"), ("race-shared", "@ld_second")]),
+            Finds(&[("race-shared", "@ld_first"), ("race-shared", "@ld_second"), ("named-barrier", "*")]),
         ),
         case(
             "1r3",
@@ -136,7 +136,7 @@ pub fn cases() -> Vec<Case> {
             own,
             Small(1, 64, INVALIDATED),
             &[("@meet", "")],
-            Finds(&[("mbarrier-invalidated-early", "@inval")]),
+            Finds(&[("mbarrier-invalidated-early", "@inval"), ("mbarrier-not-initialised", "@wait")]),
         ),
         case(
             "1r7",
@@ -144,7 +144,7 @@ pub fn cases() -> Vec<Case> {
             own,
             Pair,
             &[("STORED:\n    bar.sync 1, 128;", "STORED:")],
-            Finds(&[("race-shared", "st.shared.v4.b32 [%r43]")]),
+            Finds(&[("race-shared", "st.shared.v4.b32 [%r43]"), ("race-shared", "cp.async.bulk.tensor.2d.global")]),
         ),
     ]
 }

@@ -32,8 +32,7 @@ impl Cluster<'_> {
             "If this location tells threads of something while they run (a flag, a lock, a counter), access it with {instead}{} here.",
             name(self.scope_of_both(first, second))
         );
-        let label = self.label(plain.site, "this access is plain, the other one is not");
-        Some((label.that_means(Meaning::Flag), help))
+        Some((self.label(plain.site, "this access is plain, the other one is not"), help))
     }
 
     /// What is missing between two accesses by threads; `None`: it has nothing to do with their strength.
