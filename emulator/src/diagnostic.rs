@@ -119,6 +119,14 @@ pub enum Meaning {
     NotCommitted,
     /// A copy that writes the same bytes for two mbarriers.
     OneForTwoStages,
+    /// A copy to bytes to which another CTA copies, too.
+    SameBytes,
+    /// A wait for groups that leaves one which it should not.
+    LeavesGroups,
+    /// A wait for groups in front of the commit of copies before it.
+    Uncommitted,
+    /// An access of a flag that does not reach the other side.
+    Flag,
     /// An arrival that does not belong to its mbarrier, but to one that somebody waits for in vain.
     Astray,
     /// An arrival that may be meant for an mbarrier that somebody waits for in vain.

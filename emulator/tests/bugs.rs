@@ -51,6 +51,8 @@ mod missed;
 mod newcomers;
 #[path = "bugs/offsets.rs"]
 mod offsets;
+#[path = "bugs/one_root.rs"]
+mod one_root;
 #[path = "bugs/own.rs"]
 mod own;
 #[path = "bugs/places.rs"]
@@ -212,6 +214,11 @@ fn what_nobody_had_tried_next() {
     judge(&engines::cases());
 }
 
+#[test]
+fn what_has_one_root() {
+    judge(&one_root::cases());
+}
+
 /// Every row of the list of bugs has a case, or a reason why it has none; every miss is one of a case.
 #[test]
 fn no_row_is_left_out() {
@@ -231,6 +238,7 @@ fn no_row_is_left_out() {
         hunted_rounds::cases(),
         engines::cases(),
         tiles::cases(),
+        one_root::cases(),
     ]
     .into_iter()
     .flatten()

@@ -369,6 +369,55 @@ fn tirx_pair_with_slices_of_different_depths() {
     }
 }
 
+/// One statement is left out: what is told is what it was for, and nothing else.
+#[test]
+fn tirx_pair_with_one_statement_left_out() {
+    let path = |ending: &str| format!("{}/tests/libraries/tirx_pair.{ending}", env!("CARGO_MANIFEST_DIR"));
+    let read = |ending: &str| std::fs::read_to_string(path(ending)).unwrap_or_else(|e| panic!("{}: {e}", path(ending)));
+    let (text, launch) = (read("ptx"), read("json"));
+    let launch: Launch = serde_json::from_str(&launch).expect("a launch");
+    let staged = "cp.async.bulk.wait_group.read 1;\n\tmov.b32 \t%r128, 10;\n";
+    let cases = [
+        (
+            "nobody frees the response of launch control",
+            "\t{ .reg .pred p; setp.ne.b32 p, %r354, 0; @p mbarrier.arrive.shared::cluster.b64 _, [%r353]; }\n"
+                .to_string(),
+            String::new(),
+            "hang",
+            "Let warp 7 of CTA 0 and warp 7 of CTA 1 arrive at dynamic shared memory at byte 144 of CTA 0 behind the last use of the response",
+        ),
+        (
+            "a staging tile is written behind one thread's wait",
+            format!("{staged}\tbar.sync %r128, 128;\n"),
+            staged.to_string(),
+            "race-shared",
+            "Put a CTA barrier (bar.sync) behind this wait and in front of what the others access",
+        ),
+        (
+            "a staging tile has no group of its own",
+            "$L__BB0_33:\n\tcp.async.bulk.commit_group;\n".to_string(),
+            "$L__BB0_33:\n".to_string(),
+            "race-shared",
+            "Execute cp.async.bulk.commit_group in front of this wait",
+        ),
+        (
+            "who reads the response does not meet before it is freed",
+            "\tbar.sync %r85, 128;\n".to_string(),
+            String::new(),
+            "race-shared",
+            "",
+        ),
+    ];
+    for (what, right, wrong, code, help) in cases {
+        assert_eq!(text.matches(&right).count(), 1, "{what}");
+        let program = emulator::load(&text.replace(&right, &wrong)).expect(what);
+        let report = emulator::run(&program, &launch, &Options::default());
+        let found: Vec<&str> = report.findings.iter().map(|finding| finding.code).collect();
+        assert_eq!(found, [code], "{what}: {:#?}", report.findings);
+        assert!(report.findings[0].help.contains(help), "{what}: {:#?}", report.findings);
+    }
+}
+
 macro_rules! kernels {
     ($($name:ident),*) => {
         $(#[test] fn $name() { runs(stringify!($name)); })*

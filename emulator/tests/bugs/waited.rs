@@ -123,7 +123,7 @@ fn a_wait_that_leaves_the_group() {
 fn a_commit_behind_the_wait() {
     let behind = [("@wait", ""), ("@commit", "cp.async.bulk.wait_group.read 1;\n{}")];
     let found = first(Small(1, 32, STAGED), &behind, |_| {});
-    let left = "the copy is in it; what it has copied since is in no group yet";
+    let left = "the copy is in no group yet where this waits";
     says(&found, "race-shared", &[("wait_group.read", left)], "commit_group in front of this wait");
     let never = [("@commit", "")];
     let found = first(Small(1, 32, STAGED), &never, |_| {});

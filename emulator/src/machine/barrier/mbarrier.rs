@@ -158,13 +158,16 @@ pub struct Destination {
     /// Stands for where the bytes come from: all of the rows, or what a thread stores.
     pub source: u64,
     pub site: u32,
+    /// The warp that has issued the copy.
+    pub warp: usize,
 }
 
 impl Destination {
-    /// Whether it matters which of the two comes last. One statement that writes them in two rounds has not waited for its stage: who reads the
-    /// bytes says so.
+    /// Whether it matters which of the two comes last. One statement by which a warp writes them in two rounds has not waited for its stage: who
+    /// reads the bytes says so.
     fn collides(&self, other: &Destination) -> bool {
-        let meet = self.cta == other.cta && self.start < other.end && other.start < self.end && self.site != other.site;
+        let of_two = (self.site, self.warp) != (other.site, other.warp);
+        let meet = self.cta == other.cta && self.start < other.end && other.start < self.end && of_two;
         meet && (self.start, self.end, self.source) != (other.start, other.end, other.source)
     }
 }

@@ -119,7 +119,7 @@ impl Cluster<'_> {
 
     /// A response is there.
     pub fn respond(&mut self, n: usize, time: u64) {
-        let Response { site, issue, bytes, ref targets, ref order, .. } = self.responses[n];
+        let Response { site, warp, issue, bytes, ref targets, ref order } = self.responses[n];
         let order = order.clone();
         let mut data = Memory::undefined(16);
         data.store(0, 16, bytes, true);
@@ -130,6 +130,7 @@ impl Cluster<'_> {
             }
             let b = &mut self.barriers[barrier as usize];
             b.traffic.bring(site, 16);
+            b.comes(warp, site, true);
             b.bytes -= 16;
             self.record.done(issue, barrier, 0, 16);
             b.current.views.order.join(&order);

@@ -316,23 +316,36 @@ impl Tensor {
         let which = if end - first == count { "those from" } else { "the first from" };
         let brought = format!("loaded here; copies bring {} of the {all}", size as i64 - count);
         let mut labels = vec![label(self.site, brought)];
+        let mut title =
+            format!("{count} of the {all} of the tensor at {name} are never loaded: {which} {first} to {}", end - 1);
+        let mut help = "Compare the coordinates of the copies, counted in elements, the bounds of their loops and the grid with the sizes of the \
+                        tensor map. If the launch is for a part of the tensor, let the map say so."
+            .to_string();
         if let Some((site, at, dimension)) = &self.outside {
             let boxes = if self.outsides == 1 { "a box lies".into() } else { format!("{} boxes lie", self.outsides) };
             let index = self.index(*dimension);
             let begins = format!("the first begins at {index} {} of dimension {dimension}", at[*dimension]);
             labels.push(label(*site, format!("{boxes} wholly outside of the tensor: {begins}")));
+            if self.axes.iter().all(|axis| axis.0.is_empty()) {
+                title = format!(
+                    "all boxes that are loaded of the tensor at {name} lie wholly outside of it, and hold what fills them: {begins}, of which there are {}",
+                    self.dims[*dimension]
+                );
+                help = format!(
+                    "Check coordinate {dimension} of this copy, the {index}: it counts elements from the begin of the tensor, and there are {}.",
+                    self.dims[*dimension]
+                );
+            }
         }
         Diagnostic {
             code: "input-not-loaded",
             severity: Severity::Note,
-            title: format!("{count} of the {all} of the tensor at {name} are never loaded: {which} {first} to {}", end - 1),
+            title,
             labels,
             rule: "A copy brings the elements of its box, which begins at its coordinates (PTX ISA, cp.async.bulk.tensor; 5.5.3.1, bounding box). \
                    What no box has takes no part in what the launch computes."
                 .into(),
-            help: "Compare the coordinates of the copies, counted in elements, the bounds of their loops and the grid with the sizes of the \
-                   tensor map. If the launch is for a part of the tensor, let the map say so."
-                .into(),
+            help,
             count: 1,
             confirmed: None,
         }

@@ -132,6 +132,9 @@ impl Cluster<'_> {
             {
                 self.cure_of_an_arrival_straight_before(first, second, false)
             }
+            (BulkReads { .. } | BulkWrites { .. }, _) if self.cure_of_a_wait_that_nobody_hears_of(race).is_some() => {
+                self.cure_of_a_wait_that_nobody_hears_of(race)
+            }
             (BulkReads { .. } | BulkWrites { .. }, _) if self.cure_of_a_group_wait(race).is_some() => self.cure_of_a_group_wait(race),
             (BulkReads { warp }, _) => {
                 let (wait, why) =

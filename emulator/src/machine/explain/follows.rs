@@ -59,6 +59,9 @@ const READ_ELSEWHERE: &[&str] = &[
     "undefined-value-stored",
 ];
 
+/// Accesses of memory that nothing orders.
+const RACES: &[&str] = &["race-global", "race-shared", "race-tensor"];
+
 /// Somebody reads tensor memory too early.
 const READS_EARLY: &[&str] = &["mma-not-awaited", "mma-not-committed", "wrong-phase", "early-arrival"];
 
@@ -207,6 +210,25 @@ pub const FOLLOWS: &[Follows] = &[
     Follows(BY_COUNT, &["phase-overtaken", "hang"], counts_too_few, Then::Behind),
     // Who waits for such an mbarrier it does not say.
     Follows(BY_COUNT, &["mbarrier-split"], anywhere, Then::Behind),
+    // Two CTAs bring their parts to one: the other one's bytes never come.
+    Follows(UNDEFINED, &["race-shared"], is_multiplied_and_lacks_bytes, Then::Dropped),
+    Follows(&["hang"], &["race-shared"], lacks_bytes, Then::Behind),
+    // Where an mbarrier goes too early, who still waits for it may wait for ever.
+    Follows(&["can-hang"], &["mbarrier-invalidated-early"], names_its_first_place, Then::Dropped),
+    // A wait that passed on no phase, or an old one, sees none of those that it should.
+    Follows(&["phase-overtaken"], RACES, shares_its_wrong_wait, Then::Dropped),
+    // Who has read a stage says so, and is waited for, before it is loaded again: then the phase before has been seen, too.
+    Follows(&["phase-overtaken"], &["race-shared"], is_loaded_before_it_is_read, Then::Dropped),
+    // Warps that have heard of no product by a wait of their own lack one thing, whatever each has waited for before.
+    Follows(&["early-arrival"], &["mma-not-awaited"], reads_beside_it, Then::Dropped),
+    // A copy that is committed late makes all waits behind it count other groups than they should.
+    Follows(&["race-shared"], &["race-shared"], counts_groups_behind, Then::Dropped),
+    // Behind a wait that passes too early, a product is not there yet.
+    Follows(UNDEFINED, &["wrong-phase"], reads_behind_its_wait, Then::Dropped),
+    // What a flag tells of races where the flag does.
+    Follows(RACES, RACES, is_behind_its_flag, Then::Dropped),
+    // Each warp that executes tcgen05.alloc gets columns of its own.
+    Follows(&["tensor-memory-leak"], &["race-shared"], is_allocated_twice, Then::Dropped),
     // What an MMA takes for A in place of what was stored is not waited for.
     Follows(&["race-tensor"], &["type-mismatch"], is_of_the_same_mma, Then::Dropped),
     // A mask that leaves a CTA out has others get more than they announce.
@@ -252,7 +274,8 @@ fn arrives_behind(one: &Diagnostic, other: &Diagnostic, statements: &Statements)
 /// The one is of a store further down than the first place of the other.
 fn stores_behind(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
     let Some(load) = other.labels.first() else { return false };
-    let behind = |place: &Place| statements.are(place, Does::Stores) && statements.behind(place, &load.place);
+    let stores = |place: &Place| statements.are(place, Does::Stores) || statements.are(place, Does::Sends);
+    let behind = |place: &Place| stores(place) && statements.behind(place, &load.place);
     one.labels.iter().any(|label| behind(&label.place))
 }
 
@@ -336,7 +359,8 @@ fn is_multiplied(one: &Diagnostic, _: &Diagnostic, statements: &Statements) -> b
 
 /// The one is of what a copy brings whose bytes the other lacks.
 fn names_its_copy(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
-    one.labels.iter().any(|label| statements.are(&label.place, Does::Copies) && has_line(other, label))
+    let brings = |label: &Label| [Does::Copies, Does::Sends].iter().any(|what| statements.are(&label.place, *what));
+    one.labels.iter().any(|label| brings(label) && has_line(other, label))
 }
 
 /// The same, and who brings it has waited for an mbarrier.
@@ -488,4 +512,71 @@ fn is_behind_a_mixed_barrier(one: &Diagnostic, other: &Diagnostic, statements: &
     let mixes = |label: &&Label| label.meaning == Meaning::Mixes;
     let behind = |barrier: &Label| one.labels.iter().any(|label| statements.lead(&barrier.place, &label.place));
     !one.labels.iter().any(|label| mixes(&label)) && other.labels.iter().filter(mixes).any(behind)
+}
+
+/// The other is of two CTAs that copy to the same bytes.
+fn lacks_bytes(_: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
+    other.labels.iter().any(|label| label.meaning == Meaning::SameBytes)
+}
+
+fn is_multiplied_and_lacks_bytes(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
+    lacks_bytes(one, other, statements) && is_multiplied(one, other, statements)
+}
+
+fn names_its_first_place(one: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
+    other.labels.first().is_some_and(|label| has_line(one, label))
+}
+
+/// The other names a wait that passed on another phase than it should, and so does the one.
+fn shares_its_wrong_wait(one: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
+    let wrong = |label: &&Label| matches!(label.meaning, Meaning::PassedAgain | Meaning::PassedEarlier);
+    other.labels.iter().filter(wrong).any(|wait| has_line(one, wait))
+}
+
+/// The other is of what somebody reads behind a wait that the one names, and of a write over it whose phase the one is of.
+fn is_loaded_before_it_is_read(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
+    let [write, read, ..] = &other.labels[..] else { return false };
+    let mut waits = one.labels.iter().filter(|label| statements.are(&label.place, Does::Waits));
+    has_line(one, write) && waits.any(|wait| statements.lead(&wait.place, &read.place))
+}
+
+/// Both are of loads of one stretch of code, without a wait between them.
+fn reads_beside_it(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
+    let loads = |d: &'_ Diagnostic| -> Vec<Place> {
+        let reads = d.labels.iter().filter(|label| statements.are(&label.place, Does::Reads));
+        reads.map(|label| label.place.clone()).collect()
+    };
+    let (here, there) = (loads(one), loads(other));
+    let beside = |a: &Place, b: &Place| a == b || statements.lead(a, b) || statements.lead(b, a);
+    here.iter().any(|a| there.iter().any(|b| beside(a, b)))
+}
+
+/// The other is of a flag, and the one of accesses in front of the write of it and behind its reading.
+fn is_behind_its_flag(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
+    let is_flag = |d: &Diagnostic| d.labels.iter().any(|label| label.meaning == Meaning::Flag);
+    let ([second, first, ..], [a, b, ..]) = (&one.labels[..], &other.labels[..]) else { return false };
+    let around = |set: &Label, seen: &Label| {
+        statements.lead(&first.place, &set.place) && statements.lead(&seen.place, &second.place)
+    };
+    is_flag(other) && !is_flag(one) && (around(a, b) || around(b, a))
+}
+
+/// Both are of one tcgen05.alloc, which several warps execute.
+fn is_allocated_twice(one: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
+    one.labels
+        .first()
+        .is_some_and(|at| other.labels.len() > 1 && other.labels.iter().all(|label| label.place == at.place))
+}
+
+/// The other names a wait that stands in front of its copies' commit, and the one a wait that leaves too many groups.
+fn counts_groups_behind(one: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
+    let says = |d: &Diagnostic, what| d.labels.iter().any(|label| label.meaning == what);
+    says(other, Meaning::Uncommitted) && says(one, Meaning::LeavesGroups) && !says(one, Meaning::Uncommitted)
+}
+
+/// The one is of a load of tensor memory, behind a wait that the other names.
+fn reads_behind_its_wait(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
+    let load = one.labels.first().filter(|label| statements.are(&label.place, Does::Reads));
+    let mut waits = other.labels.iter().filter(|label| statements.are(&label.place, Does::Waits));
+    load.is_some_and(|load| waits.any(|wait| statements.lead(&wait.place, &load.place)))
 }

@@ -114,7 +114,7 @@ impl Cluster<'_> {
             && self.apart(first, second)
             && self.looks_at_a_flag_before(reader);
         let cure = self.cure_of_scope(race).or_else(|| if of_a_flag { ordered() } else { None });
-        let cure = cure.or_else(|| self.cure_of_strength(race));
+        let cure = cure.or_else(|| self.cure_of_strength(race)).or_else(|| self.cure_of_a_plain_flag(race));
         // Of a store that is waited for, the flag behind it says more than the copy.
         let cure = cure.or_else(|| if self.is_waited_for(writer.site) && !flags.is_empty() { ordered() } else { None });
         let cure = cure.or_else(|| self.cure_of_copy(race, true).filter(|_| !by_several));

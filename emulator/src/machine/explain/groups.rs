@@ -2,11 +2,14 @@
 
 use super::copy::Cure;
 use super::names::counted;
+use crate::diagnostic::Meaning;
 use crate::machine::cluster::Cluster;
 use crate::machine::state::{ActorKind, Race};
 use crate::machine::tma::bulk::BulkGroups;
 use crate::order::Stamp;
+use crate::program::facts::leads;
 use crate::program::op::Op;
+use rustc_hash::FxHashSet;
 
 const BULK_RULE: &str = "cp.async.bulk.wait_group N waits until at most the N newest bulk groups of its thread are pending, and a copy is in a group only \
                          behind the cp.async.bulk.commit_group that follows it (PTX ISA, cp.async.bulk.wait_group, cp.async.bulk.commit_group).";
@@ -14,6 +17,13 @@ const RULE: &str = "cp.async.wait_group N waits for groups, and a copy is in a g
                     cp.async.wait_group, cp.async.commit_group).";
 const READ_RULE: &str = "With .read, cp.async.bulk.wait_group waits until the copies of its groups have read their sources, and not until their writes are made \
                          (PTX ISA, cp.async.bulk.wait_group).";
+
+const HEARD_RULE: &str = "cp.async.bulk.wait_group waits for the groups of the thread that executes it; what is complete then, other threads know only by synchronisation with \
+                          that one (PTX ISA, cp.async.bulk.wait_group; 8.9.5).";
+
+/// So many groups behind a copy's are told apart, and so many states of the code are looked at.
+const MOST_GROUPS: u32 = 8;
+const MOST_STATES: usize = 1 << 16;
 
 /// The latest wait of a thread for its groups.
 #[derive(Clone, Copy, Debug)]
@@ -109,6 +119,17 @@ impl Cluster<'_> {
                     1 => "the newest of them".to_string(),
                     n => format!("number {n} of them, counted from the newest"),
                 };
+                let in_front = || {
+                    format!(
+                        "Execute {commit} in front of this wait, behind the copies before it: a wait is for groups only."
+                    )
+                };
+                if let Some(early) = self.wait_before_the_commit(copy) {
+                    let text =
+                        "the copy is in no group yet where this waits: it is committed with later ones, behind this";
+                    let labels = vec![self.label(early, text).that_means(Meaning::Uncommitted)];
+                    return Some(Cure { labels, ..Cure::new(rule, in_front()) });
+                }
                 let open = if wait.open { "; what it has copied since is in no group yet" } else { "" };
                 let text = format!("this leaves the {newest} of {who} unfinished, and the copy is in {which}{open}");
                 let wait_group = match wait.read {
@@ -116,18 +137,92 @@ impl Cluster<'_> {
                     false => "cp.async.bulk.wait_group",
                 };
                 let help = match wait.open && n == wait.pending {
-                    true => format!(
-                        "Execute {commit} in front of this wait, not behind it: the copy's group is then one of those that it waits for."
-                    ),
+                    true => in_front(),
                     false => format!(
                         "Let this wait leave {} at most: {wait_group} {}. It may leave as many as were committed behind the one that is waited for.",
                         counted(n - 1, "group"),
                         n - 1
                     ),
                 };
-                told(rule, text, help)
+                Some(Cure {
+                    labels: vec![self.label(wait.site, text).that_means(Meaning::LeavesGroups)],
+                    ..Cure::new(rule, help)
+                })
             }
         }
+    }
+
+    /// The nearest wait for groups to which a way leads from a bulk copy past no commit.
+    fn wait_before_the_commit(&self, copy: Stamp) -> Option<u32> {
+        let code = &self.kernel.code;
+        let begin = code.iter().position(|inst| inst.site == copy.site)?;
+        let waits = code.iter().filter(|inst| matches!(inst.op, Op::BulkWait { .. })).map(|inst| inst.site);
+        let early = waits.filter(|&wait| self.leads_past_no_commit(copy.site, wait));
+        early
+            .filter_map(|wait| Some((leads(code, begin, &[], |inst| inst.site == wait)?, wait)))
+            .min()
+            .map(|near| near.1)
+    }
+
+    /// The thread of a copy waits for it as it should, before it comes to where another warp accesses what the copy reads or writes: that warp does not
+    /// hear of it.
+    pub fn cure_of_a_wait_that_nobody_hears_of(&self, race: &Race) -> Option<Cure> {
+        let (copy, other) = (race.conflict.first, race.second);
+        let (ActorKind::BulkReads { warp } | ActorKind::BulkWrites { warp }) = self.kind(copy)? else { return None };
+        let Some(ActorKind::Warp(w)) = self.kind(other).filter(|&kind| kind != ActorKind::Warp(warp)) else {
+            return None;
+        };
+        if self.cta_of(copy) != self.cta_of(other) {
+            return None;
+        }
+        let writes = matches!(self.kind(copy), Some(ActorKind::BulkWrites { .. }));
+        let wait = self.wait_on_all_ways(copy.site, other.site, writes)?;
+        let (who, them) = (self.warp_name(warp as usize), self.warp_name(w as usize));
+        let text = format!(
+            "{who} waits here until the copy has {}; {them} does not hear of it",
+            if writes { "written" } else { "read" }
+        );
+        Some(Cure {
+            labels: vec![self.label(wait, text)],
+            ..Cure::new(
+                HEARD_RULE,
+                "Put a CTA barrier (bar.sync) behind this wait and in front of what the others access: what its thread has waited for, they know by \
+                 that alone.",
+            )
+        })
+    }
+
+    /// The wait for groups that a thread passes on each way from a copy to another statement, and that waits for the copy's group; from it on, a way leads to
+    /// the statement on which nobody meets. `writes`: the copy's writes have to be waited for.
+    fn wait_on_all_ways(&self, copy: u32, to: u32, writes: bool) -> Option<u32> {
+        let code = &self.kernel.code;
+        let begin = code.iter().position(|inst| inst.site == copy)?;
+        let (mut seen, mut open, mut found) = (FxHashSet::default(), vec![(begin + 1, 0)], Vec::new());
+        while let Some((at, commits)) = open.pop() {
+            let Some(inst) = code.get(at).filter(|_| seen.insert((at, commits))) else { continue };
+            if inst.site == to || seen.len() > MOST_STATES {
+                return None;
+            }
+            let surely = !inst.facts.guarded;
+            let after = match inst.op {
+                Op::BulkCommit if surely => MOST_GROUPS.min(commits + 1),
+                Op::BulkWait { pending, read } if surely && commits > pending && !(writes && read) => {
+                    found.push(inst.site);
+                    continue;
+                }
+                _ => commits,
+            };
+            match &inst.op {
+                Op::Branch { target, .. } => open.push((*target as usize, after)),
+                Op::BranchTable { targets, .. } => open.extend(targets.iter().map(|&target| (target as usize, after))),
+                _ => {}
+            }
+            let leaves = matches!(inst.op, Op::Branch { .. } | Op::BranchTable { .. } | Op::Exit | Op::Trap(_));
+            if !(leaves && surely) {
+                open.push((at + 1, after));
+            }
+        }
+        found.into_iter().find(|&wait| self.leads_past_no_meeting(wait, to))
     }
 
     /// Whether a way leads from one statement to another past no commit of a group.

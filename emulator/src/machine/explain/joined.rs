@@ -11,6 +11,7 @@ impl Findings {
         self.join_halves();
         self.join_both_ways();
         self.join_one_cause();
+        self.join_one_stretch(statements);
         self.join_counts(statements);
         self.join_mixed(statements);
         self.join_waits();
@@ -90,7 +91,10 @@ impl Findings {
     /// Accesses race for one reason, which their labels name: it is told once.
     fn join_one_cause(&mut self) {
         let causes = |d: &Diagnostic| -> Vec<Line> {
-            let is_cause = |label: &&Label| matches!(label.meaning, Meaning::OrdersNothing | Meaning::Mixes);
+            let is_cause = |label: &&Label| {
+                use Meaning::*;
+                matches!(label.meaning, OrdersNothing | Mixes | PassedAgain | PassedEarlier | Uncommitted)
+            };
             d.labels.iter().filter(is_cause).map(|label| line(&label.place)).collect()
         };
         self.join_each(|known, new| {
@@ -98,6 +102,27 @@ impl Findings {
             (known.code, known.severity, &known.help) == (new.code, new.severity, &new.help)
                 && !of_new.is_empty()
                 && of_new == causes(known)
+        });
+    }
+
+    /// Accesses of one stretch of code race with the same statement, or with those of another stretch, which comes first: what puts the first of them in
+    /// order does so for all.
+    fn join_one_stretch(&mut self, statements: &Statements) {
+        let pair = |d: &Diagnostic| Some((d.labels.first()?.place.clone(), d.labels.get(1)?.place.clone()));
+        self.join_each(|known, new| {
+            let (Some((second, first)), Some((later, other))) = (pair(known), pair(new)) else { return false };
+            let alike = (known.code, known.severity) == (new.code, new.severity) && known.code == "race-shared";
+            let names_more = |d: &Diagnostic| {
+                d.labels.iter().any(|label| !matches!(label.meaning, Meaning::Plain | Meaning::LeavesGroups))
+            };
+            let leads = |from, to| statements.lead_straight(from, to);
+            let between = || {
+                (known.rule == new.rule && known.help == new.help)
+                    && leads(&first, &other)
+                    && leads(&first, &later)
+                    && leads(&other, &second)
+            };
+            alike && !names_more(known) && !names_more(new) && (first == other || between()) && leads(&second, &later)
         });
     }
 

@@ -1,7 +1,7 @@
 //! Asynchronous writes of shared memory that nobody has waited for when their mbarrier, or their CTA, ends.
 
 use super::names::counted;
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::{Diagnostic, Meaning, Severity};
 use crate::machine::barrier::mbarrier::{Destination, Promise, Used};
 use crate::machine::cluster::Cluster;
 use crate::machine::state::{Commit, Slot};
@@ -85,31 +85,61 @@ impl Cluster<'_> {
     }
 
     /// A copy that completes on an mbarrier writes these bytes: no other that completes the same phase may, since nothing orders the two.
-    pub fn check_copies_apart(&mut self, barrier: u32, slot: Slot, bytes: u32, source: u64, site: u32) {
+    pub fn check_copies_apart(&mut self, barrier: u32, slot: Slot, bytes: u32, source: u64, site: u32, warp: usize) {
         if !self.options.judges() {
             return;
         }
         let b = &mut self.barriers[barrier as usize];
         let (start, end) = (slot.offset, slot.offset + bytes);
-        let new = Destination { epoch: b.next_epoch(), cta: slot.cta, start, end, source, site };
+        let new = Destination { epoch: b.next_epoch(), cta: slot.cta, start, end, source, site, warp };
         let Some(other) = b.brings(new) else { return };
         let (low, high) = (start.max(other.start), end.min(other.end));
         let (name, phase) = (self.shared_name(low), self.barrier_name(barrier));
+        let [here, there] = [new.warp, other.warp].map(|w| self.warps[w].cta);
+        let title = match here == there {
+            true => format!(
+                "two copies write the {} from {name} on, and complete the same phase of {phase}",
+                counted(high - low, "byte")
+            ),
+            false => format!(
+                "CTA {there} and CTA {here} each copy to the {} from {name} on in CTA {}, for the same phase of {phase}",
+                counted(high - low, "byte"),
+                slot.cta
+            ),
+        };
+        let help = match here == there {
+            true => {
+                "Give each copy a destination of its own: check where each tile of a stage begins, and how many bytes the one before takes."
+            }
+            false => {
+                "Let each CTA of the cluster copy to bytes that no other one writes: look at the CTA that the address of the destination means (mapa, or \
+                 bits of the rank that are taken out of it), or at the CTA mask of the multicast."
+            }
+        };
         let mut diagnostic = self.problem(
             "race-shared",
             site,
-            format!("two copies write the {} from {name} on, and complete the same phase of {phase}", counted(high - low, "byte")),
+            title,
             "Bulk copies run by themselves, in no order: of two whose bytes one phase of an mbarrier counts, nobody knows which writes last \
              (PTX ISA, cp.async.bulk; 8.9.1.1, asynchronous operations).",
-            "Give each copy a destination of its own: check where each tile of a stage begins, and how many bytes the one before takes.".into(),
+            help.into(),
         );
         diagnostic.severity = Severity::Finding;
         let text = |d: &Destination| {
-            format!("this copy writes {} from {} on", counted(d.end - d.start, "byte"), self.shared_name(d.start))
+            let who = if other.warp == warp { "this copy".into() } else { self.warp_name(d.warp) };
+            format!("{who} writes {} from {} on", counted(d.end - d.start, "byte"), self.shared_name(d.start))
         };
         let (first, second) = (text(&other), text(&new));
-        diagnostic.labels[0].text = second;
-        diagnostic.labels.push(self.label(other.site, first));
+        match other.site == site {
+            true => diagnostic.labels[0].text = format!("{first}; {second}"),
+            false => {
+                diagnostic.labels[0].text = second;
+                diagnostic.labels.push(self.label(other.site, first));
+            }
+        }
+        if here != there {
+            diagnostic.labels[0].meaning = Meaning::SameBytes;
+        }
         self.findings.add(diagnostic);
     }
 

@@ -166,7 +166,7 @@ impl Cluster<'_> {
         };
         let verb = |writes| if writes { "writes" } else { "reads" };
         let cure = self.cure_of_unheeded(race).or_else(|| self.relaxed_cluster_barrier(race));
-        let cure = cure.or_else(|| self.mixed_barrier(race));
+        let cure = cure.or_else(|| self.mixed_barrier(race)).or_else(|| self.cure_of_a_plain_flag(race));
         let cure = cure.or_else(|| self.bar_without_a_wait(race));
         let cure = cure.or_else(|| self.cure_of_copy(race, false));
         let cure = cure.or_else(|| self.cure_of_words(first, second)).or_else(|| self.cure_of_scope(race));
@@ -175,7 +175,10 @@ impl Cluster<'_> {
         let cure = cure.or_else(|| self.cure_of_a_reader_not_counted(race));
         let cure = cure.unwrap_or_else(|| {
             let are_warps = [first, second].iter().all(|&s| matches!(self.kind(s), Some(ActorKind::Warp(_))));
-            let help = if first.site == second.site {
+            let allocates = |inst: &Inst| inst.site == second.site && matches!(inst.op, Op::TensorAlloc { .. });
+            let help = if first.site == second.site && self.kernel.code.iter().any(allocates) {
+                "Let one warp of the CTA alone execute this tcgen05.alloc: each that does gets columns of its own, and stores where they begin."
+            } else if first.site == second.site {
                 "Let each byte be written by one warp: check how the address depends on the thread."
             } else if are_warps && self.apart(first, second) {
                 "Put a cluster barrier between the two (barrier.cluster.arrive and barrier.cluster.wait), or an mbarrier.arrive.release.cluster \
@@ -276,8 +279,8 @@ impl Cluster<'_> {
         let named = &self.ctas.get(first.cta).filter(|_| first.cta == second.cta)?.named;
         let comes = |mixed: &[(u32, u32); 2], warp: u32| mixed.iter().any(|(who, _)| who >> warp & 1 != 0);
         let all = (0..).zip(named.iter()).filter_map(|(id, named)| Some((id, named.mixed()?)));
-        let (id, groups): (u32, _) =
-            all.into_iter().find(|(_, mixed)| comes(mixed, first.index) && comes(mixed, second.index))?;
+        let mixed = all.into_iter().find(|(_, mixed)| comes(mixed, first.index) && comes(mixed, second.index));
+        let (id, groups): (u32, _) = mixed.or_else(|| self.met_apart(race, [first, second]))?;
         let listed = |who: u32| {
             let all: Vec<String> = (0..32).filter(|w| who >> w & 1 != 0).map(|w| w.to_string()).collect();
             format!("warps {}", all.join(", "))
@@ -294,6 +297,31 @@ impl Cluster<'_> {
             ),
         );
         Some(Cure { labels: labels.into(), ..cure })
+    }
+
+    /// Two warps that would be ordered if they had met at a barrier with a thread count to which both come between their accesses, and each has met
+    /// others there: its number, and both groups.
+    fn met_apart(&self, race: &Race, [first, second]: [&Warp; 2]) -> Option<(u32, [(u32, u32); 2])> {
+        let warps = [first, second].map(|warp| self.warps.iter().position(|other| std::ptr::eq(other, warp)));
+        let [Some(one), Some(other)] = warps else { return None };
+        let came = |w: usize| {
+            let steps = self.record.steps.iter().filter(move |step| usize::from(step.warp) == w);
+            steps.filter_map(|step| match step.what {
+                What::Named { id, expected: Some(_), .. } => Some((u32::from(id), step.site)),
+                _ => None,
+            })
+        };
+        let (before, behind) = (race.conflict.first.site, race.second.site);
+        let mut behind_it = came(one).filter(|&(_, site)| self.leads_past_no_meeting(before, site));
+        behind_it.find_map(|(id, _)| {
+            let groups = &self.ctas[first.cta].named.get(id as usize)?.groups;
+            let has = |group: &&(u32, u32), warp: &Warp| group.0 >> warp.index & 1 != 0;
+            let of_one = groups.iter().find(|group| has(group, first) && !has(group, second))?;
+            let of_other = groups.iter().find(|group| has(group, second) && !has(group, first))?;
+            let never_met = !groups.iter().any(|group| has(&group, first) && has(&group, second));
+            let comes_to_it = came(other).any(|(of, site)| of == id && self.leads_past_no_meeting(site, behind));
+            (never_met && comes_to_it).then_some((id, [*of_one, *of_other]))
+        })
     }
 
     /// The warp of the second access comes to a barrier at which that of the first arrives behind its access, by `bar.arrive`: it goes on to its own
@@ -332,7 +360,7 @@ impl Cluster<'_> {
     }
 
     /// Whether a way leads from one statement to another past no wait for others.
-    fn leads_past_no_meeting(&self, from: u32, to: u32) -> bool {
+    pub fn leads_past_no_meeting(&self, from: u32, to: u32) -> bool {
         let code = &self.kernel.code;
         let way = |_: usize, inst: &Inst| match inst.op {
             _ if inst.site == to => Way::Found,

@@ -25,6 +25,8 @@ pub enum Does {
     Meets,
     /// A copy of the TMA engine.
     Copies,
+    /// A store whose bytes an mbarrier counts.
+    Sends,
     /// An MMA of the tensor core, with operands in shared memory or tensor memory.
     Multiplies,
 }
@@ -69,6 +71,23 @@ impl<'a> Statements<'a> {
         begins.any(|at| ways_lead(self.code, at, way))
     }
 
+    /// Whether a way leads from one place to another on which nobody waits for others, nor for what it has copied.
+    pub fn lead_straight(&self, from: &Place, to: &Place) -> bool {
+        let is = |inst: &Inst, place: &Place| self.at(inst) == Some((place.line, place.column));
+        let way = |_: usize, inst: &Inst| match inst.op {
+            _ if is(inst, to) => Way::Found,
+            Op::BarrierWait { .. }
+            | Op::CtaBarrier { .. }
+            | Op::BarrierReduce { .. }
+            | Op::ClusterWait { .. }
+            | Op::BulkWait { .. }
+            | Op::AsyncWait { .. } => Way::Ends,
+            _ => Way::On,
+        };
+        let mut begins = (0..self.code.len()).filter(|&at| is(&self.code[at], from));
+        begins.any(|at| ways_lead(self.code, at, way))
+    }
+
     /// The statement that has written the count of an mbarrier which is initialised here.
     pub fn writer_of_count(&self, init: &Place) -> Option<usize> {
         let order = self.order.get_or_init(|| self.in_order());
@@ -94,7 +113,8 @@ impl<'a> Statements<'a> {
     fn all(&self) -> FxHashMap<(u32, u32), Does> {
         let does = |inst: &Inst| {
             Some(match inst.op {
-                Op::Store(_) | Op::MatrixStore { .. } | Op::AsyncStore(_) | Op::Fill { .. } => Does::Stores,
+                Op::Store(_) | Op::MatrixStore { .. } | Op::Fill { .. } => Does::Stores,
+                Op::AsyncStore(_) => Does::Sends,
                 Op::Wgmma(_) | Op::WgmmaFence | Op::WgmmaCommit | Op::WgmmaWait { .. } => Does::Wgmma,
                 Op::BarrierArrive { .. } => Does::Arrives,
                 Op::Commit { .. } => Does::Commits,

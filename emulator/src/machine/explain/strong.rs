@@ -2,7 +2,7 @@
 //! not include the other thread.
 
 use super::copy::Cure;
-use crate::diagnostic::Label;
+use crate::diagnostic::{Label, Meaning};
 use crate::machine::cluster::Cluster;
 use crate::machine::state::Race;
 use crate::order::{Stamp, Strength};
@@ -45,6 +45,49 @@ impl Cluster<'_> {
         })
     }
 
+    /// Two plain accesses by threads, of which one reads again and again until what it finds changes.
+    pub fn cure_of_a_plain_flag(&self, race: &Race) -> Option<Cure> {
+        let (first, second) = (race.conflict.first, race.second);
+        let plain = |stamp: Stamp| !stamp.asynchronous && stamp.strength == Strength::Weak;
+        let of_one = race.conflict.first_writes != race.conflict.second_writes;
+        let (set, seen) = if race.conflict.first_writes { (first, second) } else { (second, first) };
+        if !plain(first) || !plain(second) || !of_one || !self.is_asked_again(seen.site) {
+            return None;
+        }
+        let scope = name(self.scope_of_both(first, second));
+        Some(Cure {
+            rule: PLAIN_RULE,
+            help: format!(
+                "Set the flag with st.release{scope}, behind what it tells of, and read it with ld.acquire{scope}; plain accesses tell nothing, and the \
+                 compiler may take a plain load out of the loop."
+            ),
+            labels: vec![
+                self.label(set.site, "this sets a flag by a plain store").that_means(Meaning::Flag),
+                self.label(seen.site, "this plain load is repeated until it finds another value"),
+            ],
+        })
+    }
+
+    /// A load in a loop in which nothing happens but that it is made again, from the same place.
+    fn is_asked_again(&self, site: u32) -> bool {
+        let code = &self.kernel.code;
+        let loads = |at: &usize| code[*at].site == site && matches!(code[*at].op, Op::Load(_));
+        let ends = |at: usize| {
+            (at..code.len())
+                .filter(move |&end| matches!(code[end].op, Op::Branch { target, .. } if target as usize <= at))
+        };
+        let is_idle = |at: usize, end: usize| {
+            let Op::Branch { target, .. } = code[end].op else { return false };
+            let mut around = code[target as usize..=end].iter();
+            code[end].facts.guarded
+                && around.all(|inst| {
+                    (!inst.facts.visible || inst.site == site)
+                        && inst.defs.iter().all(|reg| !code[at].uses.contains(reg))
+                })
+        };
+        (0..code.len()).filter(loads).any(|at| ends(at).next().is_some_and(|end| is_idle(at, end)))
+    }
+
     /// Two strong accesses by threads, of which one is for too few.
     pub fn cure_of_scope(&self, race: &Race) -> Option<Cure> {
         let (first, second) = (race.conflict.first, race.second);
@@ -55,7 +98,7 @@ impl Cluster<'_> {
         let narrow = [first, second].into_iter().filter_map(|access| Some((access.site, scope(access.strength)?)));
         let mut labels: Vec<Label> = narrow
             .filter(|&(_, scope)| scope < wide)
-            .map(|(site, scope)| self.narrow_label(site, scope, wide))
+            .map(|(site, scope)| self.narrow_label(site, scope, wide).that_means(Meaning::Flag))
             .collect();
         labels.dedup_by(|a, b| a.place == b.place);
         (!labels.is_empty()).then(|| Cure {

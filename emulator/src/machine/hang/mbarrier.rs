@@ -4,7 +4,7 @@ use super::Blocked;
 use super::never::NEVER_EXECUTED;
 use super::role::Barred;
 use super::root::by_site;
-use crate::diagnostic::{Diagnostic, Meaning};
+use crate::diagnostic::{Diagnostic, Meaning, join_labels};
 use crate::machine::barrier::mbarrier::{Came, Mbarrier};
 use crate::machine::cluster::Cluster;
 use crate::machine::explain::names::{counted, distinct};
@@ -217,6 +217,42 @@ impl Cluster<'_> {
             return d;
         }
         self.never_told(blocked, root, (barrier, parity), wait, partner)
+    }
+
+    /// Who waits would ask for another cluster next, and waits until the last response is read: those who have waited for that response, and have never
+    /// said that they have read it.
+    pub fn add_readers_of_a_response(&self, root: &Blocked, barrier: u32, d: &mut Diagnostic) {
+        let b = &self.barriers[barrier as usize];
+        let mut asked = self.responses.iter().filter(|response| response.warp == root.warp).peekable();
+        let asks = asked.peek().is_some_and(|response| self.leads_past_no_wait(root.site, response.site));
+        if !asks {
+            return;
+        }
+        let answered: Vec<u32> = asked.flat_map(|response| response.targets.iter().map(|target| target.1)).collect();
+        let came = |w: usize| b.came.iter().any(|came| came.warp == w);
+        let reads = |w: usize| {
+            let passed = self.warps[w].passed.iter().rev().find(|passed| answered.contains(&passed.barrier))?;
+            Some((w, passed.site))
+        };
+        let all: Vec<(usize, u32)> = (0..self.warps.len()).filter_map(reads).collect();
+        // Of warps that read it together, one may speak for all.
+        let of = |(w, site): (usize, u32)| (self.warps[w].cta, site);
+        let spoken_for = |one: (usize, u32)| all.iter().any(|&other| of(other) == of(one) && came(other.0));
+        let readers: Vec<(usize, u32)> =
+            all.iter().copied().filter(|&one| one.0 != root.warp && !spoken_for(one)).collect();
+        if readers.is_empty() || readers.len() > b.pending as usize {
+            return;
+        }
+        let name = self.barrier_name(barrier);
+        let who: Vec<String> = readers.iter().map(|&(w, _)| self.warp_name(w)).collect();
+        let who = who.join(" and ");
+        for &(w, site) in &readers {
+            let text = format!("{} waits for the response here, and never arrives at {name}", self.warp_name(w));
+            join_labels(&mut d.labels, vec![self.label(site, text)]);
+        }
+        d.help = format!(
+            "Let {who} arrive at {name} behind the last use of the response, in every round: the next request, which overwrites it, waits for that."
+        );
     }
 
     /// A statement that arrives at mbarriers of this group and was never executed, and what keeps all from it.

@@ -236,9 +236,11 @@ impl Cluster<'_> {
     /// What is wrong at the root. `partner`: of two that wait for each other, the other one.
     fn tell_root(&self, blocked: &[Blocked], root: &Blocked, partner: Option<&Blocked>) -> Diagnostic {
         match &root.state {
-            State::Mbarrier { barrier, parity, .. } => self
-                .wrong_wait(root)
-                .unwrap_or_else(|| self.stuck_mbarrier(blocked, root, (*barrier, *parity), partner)),
+            State::Mbarrier { barrier, parity, .. } => self.wrong_wait(root).unwrap_or_else(|| {
+                let mut d = self.stuck_mbarrier(blocked, root, (*barrier, *parity), partner);
+                self.add_readers_of_a_response(root, *barrier, &mut d);
+                d
+            }),
             State::TensorAlloc { pair: Some(_) }
                 if self.ctas[self.warps[root.warp].cta ^ 1].tensor.held().is_empty() =>
             {

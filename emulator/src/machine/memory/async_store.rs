@@ -55,7 +55,7 @@ impl Cluster<'_> {
             if op.update.is_none() {
                 let mut hasher = FxHasher::default();
                 data.bytes.hash(&mut hasher);
-                self.check_copies_apart(barrier, slot, total, hasher.finish(), site);
+                self.check_copies_apart(barrier, slot, total, hasher.finish(), site, w);
             }
             self.barriers[barrier as usize].promise(slot.cta, site, false);
             let issue = self.record.add(w, 1 << lane, site, What::Issue { tells: 1, commit: None });

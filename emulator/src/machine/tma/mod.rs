@@ -247,7 +247,7 @@ impl Cluster<'_> {
         if load && op.combines.is_none() && rows.iter().all(Rows::dense) {
             let source = self.source_of(&rows, from);
             for (&barrier, &slot) in barriers.iter().zip(&shared) {
-                self.check_copies_apart(barrier, slot, extent, source, site);
+                self.check_copies_apart(barrier, slot, extent, source, site, w);
             }
         }
         let home = self.warps[w].cta;
