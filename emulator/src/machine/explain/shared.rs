@@ -12,6 +12,7 @@ use crate::order::{Reason, Stamp, Views};
 use crate::program::facts::{Way, ways_lead};
 use crate::program::op::{Inst, Op};
 use crate::protocol::What;
+use smallvec::SmallVec;
 
 impl Cluster<'_> {
     pub fn explain_shared(&self, race: &Race) -> Draft {
@@ -304,22 +305,29 @@ impl Cluster<'_> {
     fn met_apart(&self, race: &Race, [first, second]: [&Warp; 2]) -> Option<(u32, [(u32, u32); 2])> {
         let warps = [first, second].map(|warp| self.warps.iter().position(|other| std::ptr::eq(other, warp)));
         let [Some(one), Some(other)] = warps else { return None };
+        // In the order in which it came to each first.
         let came = |w: usize| {
-            let steps = self.record.steps.iter().filter(move |step| usize::from(step.warp) == w);
-            steps.filter_map(|step| match step.what {
-                What::Named { id, expected: Some(_), .. } => Some((u32::from(id), step.site)),
-                _ => None,
-            })
+            let mut all: SmallVec<[(u32, u32); 8]> = SmallVec::new();
+            for step in self.record.steps.iter().filter(|step| usize::from(step.warp) == w) {
+                let What::Named { id, expected: Some(_), .. } = step.what else { continue };
+                let here = (u32::from(id), step.site);
+                if !all.contains(&here) {
+                    all.push(here);
+                }
+            }
+            all
         };
         let (before, behind) = (race.conflict.first.site, race.second.site);
-        let mut behind_it = came(one).filter(|&(_, site)| self.leads_past_no_meeting(before, site));
+        let of_other_warp = came(other);
+        let mut behind_it = came(one).into_iter().filter(|&(_, site)| self.leads_past_no_meeting(before, site));
         behind_it.find_map(|(id, _)| {
             let groups = &self.ctas[first.cta].named.get(id as usize)?.groups;
             let has = |group: &&(u32, u32), warp: &Warp| group.0 >> warp.index & 1 != 0;
             let of_one = groups.iter().find(|group| has(group, first) && !has(group, second))?;
             let of_other = groups.iter().find(|group| has(group, second) && !has(group, first))?;
             let never_met = !groups.iter().any(|group| has(&group, first) && has(&group, second));
-            let comes_to_it = came(other).any(|(of, site)| of == id && self.leads_past_no_meeting(site, behind));
+            let comes_to_it =
+                of_other_warp.iter().any(|&(of, site)| of == id && self.leads_past_no_meeting(site, behind));
             (never_met && comes_to_it).then_some((id, [*of_one, *of_other]))
         })
     }
