@@ -16,7 +16,7 @@ use crate::machine::state::At;
 const MOST: usize = 16;
 
 /// What lanes of a warp access by one instruction in the shared memory of one CTA, and have not told anybody of.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Accessed {
     site: u32,
     writes: bool,
@@ -132,9 +132,18 @@ impl Cluster<'_> {
         if alone && !writes && warp.untold.last.is_empty() {
             return;
         }
-        let together = warp.fragments[f].mask;
-        let (lanes, at_lanes, low, high) = (0, [0; 32], u32::MAX, 0);
-        let mut new = Accessed { site, writes, matrix, cta: warp.cta, lanes, together, bytes, at: at_lanes, low, high };
+        let mut new = Accessed {
+            site,
+            writes,
+            matrix,
+            cta: warp.cta,
+            lanes: 0,
+            together: warp.fragments[f].mask,
+            bytes,
+            at: [0; 32],
+            low: u32::MAX,
+            high: 0,
+        };
         for (lane, target) in targets {
             match target {
                 Target::Shared(cta, at) if lane < 32 && (new.lanes == 0 || new.cta == cta) => {
