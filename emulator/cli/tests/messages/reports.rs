@@ -155,22 +155,14 @@ fn findings_of_several_seeds_and_notes() {
                | |
                | warp 1 writes it here
                | warp 0 writes it here
+            20 | ld.shared.u32 %r2, [tile+128];
+               | ------------------------------ warp 0 reads it here
                |
+               = note: seen 2 times
                = rule: Plain accesses of different threads to the same bytes, one of them a write, are a data race unless synchronisation orders them (PTX ISA 8.7.1, 8.9.5).
                = try: Let each byte be written by one warp: check how the address depends on the thread.
 
-            finding[race-shared]: warp 1 writes `tile`, warp 0 reads it, and nothing orders the two
-              --> k.ptx:20:1
-               |
-            19 | st.shared.u32 [tile+128], %r3;
-               | ------------------------------ warp 1 writes it here
-            20 | ld.shared.u32 %r2, [tile+128];
-               | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ warp 0 reads it here
-               |
-               = rule: Plain accesses of different threads to the same bytes, one of them a write, are a data race unless synchronisation orders them (PTX ISA 8.7.1, 8.9.5).
-               = try: Put a CTA barrier (bar.sync) between the two.
-
-            `k`, default schedule: 2 findings, 1 note (hidden); N cycles, 20 warp instructions
+            `k`, default schedule: 1 finding, 1 note (hidden); N cycles, 20 warp instructions
         "#]],
     );
 }
