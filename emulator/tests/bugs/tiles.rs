@@ -126,6 +126,10 @@ const ONE_BLOCK_TOO_FEW: &[(&str, &str)] = &[
     ("@multiplier_more", "sub.u32 %r51, %r4, 1;\n    setp.lt.u32 %p6, %r14, %r51;"),
 ];
 const COLUMN_IN_BYTES: &[(&str, &str)] = &[("@column", "shl.b32 %r18, %r14, 7;")];
+const ROW_IN_BYTES: &[(&str, &str)] = &[
+    ("[%rd0, {%r18, %r13}]", "[%rd0, {%r18, %r90}]"),
+    ("@column", "{}\nadd.u32 %r90, %r13, 384;\nshl.b32 %r90, %r90, 7;"),
+];
 const B_IS_A: &[(&str, &str)] = &[("@descriptor_b", "add.s64 %rd3, %rd2, 0;")];
 
 const HALF_THE_SWIZZLE: &[(&str, &str)] = &[
@@ -411,6 +415,13 @@ pub fn cases() -> Vec<Case> {
             without_rows(launch);
             launch.buffers[..2].iter_mut().for_each(|buffer| buffer.content = Content::Random(numbers()));
         }),
+        case(
+            "l43",
+            "the row of each box of A lies beyond the tensor",
+            Ring,
+            ROW_IN_BYTES,
+            Notes("input-not-loaded", "@load_a", Result::Wrong),
+        ),
     ]
 }
 
@@ -486,6 +497,14 @@ const SAID: &[(&str, &[&str])] = &[
     ("l40", &["nothing is written to `D`, and nothing reads it"]),
     ("l41", &["otherwise than with the 128-byte swizzle", "chunk c xor (r mod 8)"]),
     ("l42", &["takes A and B for BF16, which are FP16", "threads store A here: FP16"]),
+    (
+        "l43",
+        &[
+            "all boxes that are loaded of the tensor at `A` lie wholly outside of it",
+            "of dimension 1, of which there are 384",
+            "Check coordinate 1 of this copy, the row",
+        ],
+    ),
 ];
 
 /// One finding, or one note, for one cause; A and B that are stored by a statement each may have one each.
