@@ -145,6 +145,11 @@ impl Label {
         Label { meaning, ..self }
     }
 
+    /// It is of a wait that passed on another phase than that which it was meant for.
+    pub(crate) fn passed_wrongly(&self) -> bool {
+        matches!(self.meaning, Meaning::PassedAgain | Meaning::PassedEarlier)
+    }
+
     /// It is about this barrier, too.
     pub(crate) fn concerns(&mut self, subject: Subject) {
         if !self.about.contains(&subject) {

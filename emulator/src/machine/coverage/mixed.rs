@@ -59,12 +59,12 @@ impl Sums {
         let mut all = self.open.iter().filter(|sum| sum.is_of(cta, accumulator));
         let (Some(first), Some(second), None) = (all.next(), all.next(), all.next()) else { return };
         let Some(how) = first.goes_on_elsewhere(second) else { return };
-        let all = |sum: &Sum| sum.depths.iter().map(|(from, to)| to - from).sum::<i64>();
+        let count = |sum: &Sum| sum.depths.iter().map(|(from, to)| to - from).sum::<i64>();
         let (more, less, lines) = match how {
             How::One(n) => (first, second, first.of[n].first().zip(second.of[n].first())),
             // What most of the sum is, is meant.
             How::Exchanged => {
-                let (more, less) = if all(first) < all(second) { (second, first) } else { (first, second) };
+                let (more, less) = if count(first) < count(second) { (second, first) } else { (first, second) };
                 (more, less, more.of[0].first().zip(more.of[1].first()))
             }
         };

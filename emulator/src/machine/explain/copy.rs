@@ -127,26 +127,23 @@ impl Cluster<'_> {
                 let passed = self.passed_again_for_load(race);
                 Some(self.cure_of_load(second, first, passed.as_slice()))
             }
-            (BulkReads { .. }, Some(ActorKind::Warp(_)))
-                if self.cure_of_an_arrival_straight_before(first, second, false).is_some() =>
-            {
-                self.cure_of_an_arrival_straight_before(first, second, false)
-            }
-            (BulkReads { .. } | BulkWrites { .. }, _) if self.cure_of_a_wait_that_nobody_hears_of(race).is_some() => {
-                self.cure_of_a_wait_that_nobody_hears_of(race)
-            }
-            (BulkReads { .. } | BulkWrites { .. }, _) if self.cure_of_a_group_wait(race).is_some() => self.cure_of_a_group_wait(race),
-            (BulkReads { warp }, _) => {
-                let (wait, why) =
-                    Cluster::wait_for_group(race, "cp.async.bulk.commit_group", "cp.async.bulk.wait_group.read");
+            (kind @ (BulkReads { warp } | BulkWrites { warp }), other) => {
+                let reads = matches!(kind, BulkReads { .. });
+                let straight = matches!(other, Some(ActorKind::Warp(_))) && reads;
+                let told = if straight { self.cure_of_an_arrival_straight_before(first, second, false) } else { None };
+                let told = told.or_else(|| self.cure_of_a_wait_that_nobody_hears_of(race));
+                let told = told.or_else(|| self.cure_of_a_group_wait(race));
+                if told.is_some() {
+                    return told;
+                }
                 let then = then(warp, second);
-                let help = format!("Before {{}} is written again, let the thread that issued the copy execute {wait}{then}.{why}");
-                Some(Cure { labels: self.waits_of_others(warp as usize), ..Cure::new(STORE_RULE, help) })
-            }
-            (BulkWrites { warp }, _) => {
-                let (wait, why) =
-                    Cluster::wait_for_group(race, "cp.async.bulk.commit_group", "cp.async.bulk.wait_group");
-                let then = then(warp, second);
+                let (commit, wait) = ("cp.async.bulk.commit_group", "cp.async.bulk.wait_group");
+                if reads {
+                    let (wait, why) = Cluster::wait_for_group(race, commit, &format!("{wait}.read"));
+                    let help = format!("Before {{}} is written again, let the thread that issued the copy execute {wait}{then}.{why}");
+                    return Some(Cure { labels: self.waits_of_others(warp as usize), ..Cure::new(STORE_RULE, help) });
+                }
+                let (wait, why) = Cluster::wait_for_group(race, commit, wait);
                 cure(
                     STORE_RULE,
                     format!(

@@ -297,12 +297,18 @@ fn asks_for_the_same(one: &Diagnostic, other: &Diagnostic, statements: &Statemen
 
 /// The one is of the same MMA, and says of no wait that it has passed on a wrong phase.
 fn is_read_elsewhere(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
-    let wrong_phase = |label: &Label| matches!(label.meaning, Meaning::PassedAgain | Meaning::PassedEarlier);
-    is_of_the_same_mma(one, other, statements) && !says_too_narrow(other) && !one.labels.iter().any(wrong_phase)
+    is_of_the_same_mma(one, other, statements)
+        && !says_too_narrow(other)
+        && !one.labels.iter().any(Label::passed_wrongly)
+}
+
+/// One of its labels means this.
+fn says(d: &Diagnostic, what: Meaning) -> bool {
+    d.labels.iter().any(|label| label.meaning == what)
 }
 
 fn says_too_narrow(d: &Diagnostic) -> bool {
-    d.labels.iter().any(|label| label.meaning == Meaning::TooNarrow)
+    says(d, Meaning::TooNarrow)
 }
 
 /// The other says of an MMA that it leaves out what is read; the one is of tensor memory that nothing has written, and knows no more of it.
@@ -447,7 +453,7 @@ fn names_its_two_stages(one: &Diagnostic, other: &Diagnostic, _: &Statements) ->
 }
 
 fn is_of_two_stages(_: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
-    other.labels.iter().any(|label| label.meaning == Meaning::OneForTwoStages)
+    says(other, Meaning::OneForTwoStages)
 }
 
 /// The one begins with a copy, which the other names behind what announces its bytes.
@@ -472,13 +478,12 @@ fn names_a_barrier(_: &Diagnostic, other: &Diagnostic, statements: &Statements) 
 
 /// The other, and not the one, is of a wait that passed on a phase which had let it pass before.
 fn waits_again(one: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
-    let again = |d: &Diagnostic| d.labels.iter().any(|label| label.meaning == Meaning::PassedAgain);
-    again(other) && !again(one)
+    says(other, Meaning::PassedAgain) && !says(one, Meaning::PassedAgain)
 }
 
 /// A label of the other is a wait that passed on a phase which had let it pass before.
 fn names_such_a_wait(_: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
-    other.labels.iter().any(|label| label.meaning == Meaning::PassedAgain)
+    says(other, Meaning::PassedAgain)
 }
 
 /// The other begins with an mbarrier that counts too few arrivals, and the one does not say so itself.
@@ -516,7 +521,7 @@ fn is_behind_a_mixed_barrier(one: &Diagnostic, other: &Diagnostic, statements: &
 
 /// The other is of two CTAs that copy to the same bytes.
 fn lacks_bytes(_: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
-    other.labels.iter().any(|label| label.meaning == Meaning::SameBytes)
+    says(other, Meaning::SameBytes)
 }
 
 fn is_multiplied_and_lacks_bytes(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
@@ -529,8 +534,7 @@ fn names_its_first_place(one: &Diagnostic, other: &Diagnostic, _: &Statements) -
 
 /// The other names a wait that passed on another phase than it should, and so does the one.
 fn shares_its_wrong_wait(one: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
-    let wrong = |label: &&Label| matches!(label.meaning, Meaning::PassedAgain | Meaning::PassedEarlier);
-    other.labels.iter().filter(wrong).any(|wait| has_line(one, wait))
+    other.labels.iter().any(|wait| wait.passed_wrongly() && has_line(one, wait))
 }
 
 /// The other is of what somebody reads behind a wait that the one names, and of a write over it whose phase the one is of.
@@ -542,23 +546,19 @@ fn is_loaded_before_it_is_read(one: &Diagnostic, other: &Diagnostic, statements:
 
 /// Both are of loads of one stretch of code, without a wait between them.
 fn reads_beside_it(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
-    let loads = |d: &'_ Diagnostic| -> Vec<Place> {
-        let reads = d.labels.iter().filter(|label| statements.are(&label.place, Does::Reads));
-        reads.map(|label| label.place.clone()).collect()
-    };
-    let (here, there) = (loads(one), loads(other));
+    let reads = |label: &&Label| statements.are(&label.place, Does::Reads);
     let beside = |a: &Place, b: &Place| a == b || statements.lead(a, b) || statements.lead(b, a);
-    here.iter().any(|a| there.iter().any(|b| beside(a, b)))
+    let is_there = |a: &Label| other.labels.iter().filter(reads).any(|b| beside(&a.place, &b.place));
+    one.labels.iter().filter(reads).any(is_there)
 }
 
 /// The other is of a flag, and the one of accesses in front of the write of it and behind its reading.
 fn is_behind_its_flag(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
-    let is_flag = |d: &Diagnostic| d.labels.iter().any(|label| label.meaning == Meaning::Flag);
     let ([second, first, ..], [a, b, ..]) = (&one.labels[..], &other.labels[..]) else { return false };
     let around = |set: &Label, seen: &Label| {
         statements.lead(&first.place, &set.place) && statements.lead(&seen.place, &second.place)
     };
-    is_flag(other) && !is_flag(one) && (around(a, b) || around(b, a))
+    says(other, Meaning::Flag) && !says(one, Meaning::Flag) && (around(a, b) || around(b, a))
 }
 
 /// Both are of one tcgen05.alloc, which several warps execute.
@@ -570,7 +570,6 @@ fn is_allocated_twice(one: &Diagnostic, other: &Diagnostic, _: &Statements) -> b
 
 /// The other names a wait that stands in front of its copies' commit, and the one a wait that leaves too many groups.
 fn counts_groups_behind(one: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
-    let says = |d: &Diagnostic, what| d.labels.iter().any(|label| label.meaning == what);
     says(other, Meaning::Uncommitted) && says(one, Meaning::LeavesGroups) && !says(one, Meaning::Uncommitted)
 }
 

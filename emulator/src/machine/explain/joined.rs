@@ -108,21 +108,24 @@ impl Findings {
     /// Accesses of one stretch of code race with the same statement, or with those of another stretch, which comes first: what puts the first of them in
     /// order does so for all.
     fn join_one_stretch(&mut self, statements: &Statements) {
-        let pair = |d: &Diagnostic| Some((d.labels.first()?.place.clone(), d.labels.get(1)?.place.clone()));
         self.join_each(|known, new| {
-            let (Some((second, first)), Some((later, other))) = (pair(known), pair(new)) else { return false };
             let alike = (known.code, known.severity) == (new.code, new.severity) && known.code == "race-shared";
             let names_more = |d: &Diagnostic| {
                 d.labels.iter().any(|label| !matches!(label.meaning, Meaning::Plain | Meaning::LeavesGroups))
             };
-            let leads = |from, to| statements.lead_straight(from, to);
+            let ([second, first, ..], [later, other, ..]) = (&known.labels[..], &new.labels[..]) else { return false };
+            let leads = |from: &Label, to: &Label| statements.lead_straight(&from.place, &to.place);
             let between = || {
                 (known.rule == new.rule && known.help == new.help)
-                    && leads(&first, &other)
-                    && leads(&first, &later)
-                    && leads(&other, &second)
+                    && leads(first, other)
+                    && leads(first, later)
+                    && leads(other, second)
             };
-            alike && !names_more(known) && !names_more(new) && (first == other || between()) && leads(&second, &later)
+            alike
+                && !names_more(known)
+                && !names_more(new)
+                && (first.place == other.place || between())
+                && leads(second, later)
         });
     }
 

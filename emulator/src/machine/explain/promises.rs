@@ -96,25 +96,22 @@ impl Cluster<'_> {
         let (low, high) = (start.max(other.start), end.min(other.end));
         let (name, phase) = (self.shared_name(low), self.barrier_name(barrier));
         let [here, there] = [new.warp, other.warp].map(|w| self.warps[w].cta);
-        let title = match here == there {
-            true => format!(
-                "two copies write the {} from {name} on, and complete the same phase of {phase}",
-                counted(high - low, "byte")
+        let both = counted(high - low, "byte");
+        let (title, help, meaning) = match here == there {
+            true => (
+                format!("two copies write the {both} from {name} on, and complete the same phase of {phase}"),
+                "Give each copy a destination of its own: check where each tile of a stage begins, and how many bytes the one before takes.",
+                Meaning::Plain,
             ),
-            false => format!(
-                "CTA {there} and CTA {here} each copy to the {} from {name} on in CTA {}, for the same phase of {phase}",
-                counted(high - low, "byte"),
-                slot.cta
-            ),
-        };
-        let help = match here == there {
-            true => {
-                "Give each copy a destination of its own: check where each tile of a stage begins, and how many bytes the one before takes."
-            }
-            false => {
+            false => (
+                format!(
+                    "CTA {there} and CTA {here} each copy to the {both} from {name} on in CTA {}, for the same phase of {phase}",
+                    slot.cta
+                ),
                 "Let each CTA of the cluster copy to bytes that no other one writes: look at the CTA that the address of the destination means (mapa, or \
-                 bits of the rank that are taken out of it), or at the CTA mask of the multicast."
-            }
+                 bits of the rank that are taken out of it), or at the CTA mask of the multicast.",
+                Meaning::SameBytes,
+            ),
         };
         let mut diagnostic = self.problem(
             "race-shared",
@@ -137,9 +134,7 @@ impl Cluster<'_> {
                 diagnostic.labels.push(self.label(other.site, first));
             }
         }
-        if here != there {
-            diagnostic.labels[0].meaning = Meaning::SameBytes;
-        }
+        diagnostic.labels[0].meaning = meaning;
         self.findings.add(diagnostic);
     }
 

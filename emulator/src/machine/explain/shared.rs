@@ -273,15 +273,16 @@ impl Cluster<'_> {
     /// Both are of warps that meet at a barrier with a thread count, and so do others, as they come.
     fn mixed_barrier(&self, race: &Race) -> Option<Cure> {
         let warp = |stamp| match self.kind(stamp)? {
-            ActorKind::Warp(w) | ActorKind::BulkReads { warp: w } => self.warps.get(w as usize),
+            ActorKind::Warp(w) | ActorKind::BulkReads { warp: w } => Some(w as usize),
             _ => None,
         };
-        let (first, second) = (warp(race.conflict.first)?, warp(race.second)?);
+        let both = [warp(race.conflict.first)?, warp(race.second)?];
+        let [first, second] = [self.warps.get(both[0])?, self.warps.get(both[1])?];
         let named = &self.ctas.get(first.cta).filter(|_| first.cta == second.cta)?.named;
         let comes = |mixed: &[(u32, u32); 2], warp: u32| mixed.iter().any(|(who, _)| who >> warp & 1 != 0);
         let all = (0..).zip(named.iter()).filter_map(|(id, named)| Some((id, named.mixed()?)));
         let mixed = all.into_iter().find(|(_, mixed)| comes(mixed, first.index) && comes(mixed, second.index));
-        let (id, groups): (u32, _) = mixed.or_else(|| self.met_apart(race, [first, second]))?;
+        let (id, groups): (u32, _) = mixed.or_else(|| self.met_apart(race, both))?;
         let listed = |who: u32| {
             let all: Vec<String> = (0..32).filter(|w| who >> w & 1 != 0).map(|w| w.to_string()).collect();
             format!("warps {}", all.join(", "))
@@ -302,9 +303,8 @@ impl Cluster<'_> {
 
     /// Two warps that would be ordered if they had met at a barrier with a thread count to which both come between their accesses, and each has met
     /// others there: its number, and both groups.
-    fn met_apart(&self, race: &Race, [first, second]: [&Warp; 2]) -> Option<(u32, [(u32, u32); 2])> {
-        let warps = [first, second].map(|warp| self.warps.iter().position(|other| std::ptr::eq(other, warp)));
-        let [Some(one), Some(other)] = warps else { return None };
+    fn met_apart(&self, race: &Race, [one, other]: [usize; 2]) -> Option<(u32, [(u32, u32); 2])> {
+        let [first, second] = [one, other].map(|w| &self.warps[w]);
         // In the order in which it came to each first.
         let came = |w: usize| {
             let mut all: SmallVec<[(u32, u32); 8]> = SmallVec::new();

@@ -61,27 +61,30 @@ impl<'a> Statements<'a> {
 
     /// Whether a way leads from one place to another past no wait for an mbarrier.
     pub fn lead(&self, from: &Place, to: &Place) -> bool {
-        let is = |inst: &Inst, place: &Place| self.at(inst) == Some((place.line, place.column));
-        let way = |_: usize, inst: &Inst| match inst.op {
-            _ if is(inst, to) => Way::Found,
-            Op::BarrierWait { .. } => Way::Ends,
-            _ => Way::On,
-        };
-        let mut begins = (0..self.code.len()).filter(|&at| is(&self.code[at], from));
-        begins.any(|at| ways_lead(self.code, at, way))
+        self.lead_past(from, to, |op| matches!(op, Op::BarrierWait { .. }))
     }
 
     /// Whether a way leads from one place to another on which nobody waits for others, nor for what it has copied.
     pub fn lead_straight(&self, from: &Place, to: &Place) -> bool {
+        self.lead_past(from, to, |op| {
+            matches!(
+                op,
+                Op::BarrierWait { .. }
+                    | Op::CtaBarrier { .. }
+                    | Op::BarrierReduce { .. }
+                    | Op::ClusterWait { .. }
+                    | Op::BulkWait { .. }
+                    | Op::AsyncWait { .. }
+            )
+        })
+    }
+
+    /// Whether a way leads from one place to another past no instruction that ends it.
+    fn lead_past(&self, from: &Place, to: &Place, ends: impl Fn(&Op) -> bool) -> bool {
         let is = |inst: &Inst, place: &Place| self.at(inst) == Some((place.line, place.column));
-        let way = |_: usize, inst: &Inst| match inst.op {
+        let way = |_: usize, inst: &Inst| match &inst.op {
             _ if is(inst, to) => Way::Found,
-            Op::BarrierWait { .. }
-            | Op::CtaBarrier { .. }
-            | Op::BarrierReduce { .. }
-            | Op::ClusterWait { .. }
-            | Op::BulkWait { .. }
-            | Op::AsyncWait { .. } => Way::Ends,
+            op if ends(op) => Way::Ends,
             _ => Way::On,
         };
         let mut begins = (0..self.code.len()).filter(|&at| is(&self.code[at], from));

@@ -246,10 +246,10 @@ impl Cluster<'_> {
         let name = self.barrier_name(barrier);
         let who: Vec<String> = readers.iter().map(|&(w, _)| self.warp_name(w)).collect();
         let who = who.join(" and ");
-        for &(w, site) in &readers {
-            let text = format!("{} waits for the response here, and never arrives at {name}", self.warp_name(w));
-            join_labels(&mut d.labels, vec![self.label(site, text)]);
-        }
+        let waits = |&(w, site): &(usize, u32)| {
+            self.label(site, format!("{} waits for the response here, and never arrives at {name}", self.warp_name(w)))
+        };
+        join_labels(&mut d.labels, readers.iter().map(waits).collect());
         d.help = format!(
             "Let {who} arrive at {name} behind the last use of the response, in every round: the next request, which overwrites it, waits for that."
         );

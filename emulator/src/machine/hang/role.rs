@@ -5,6 +5,7 @@ use crate::diagnostic::Diagnostic;
 use crate::machine::cluster::Cluster;
 use crate::machine::explain::names::{distinct, spans};
 use crate::program::flow::known::Known;
+use crate::program::flow::predecessors;
 use crate::program::op::{Alu, Inst, Logic, Op, Reg, ShuffleMode, Special};
 use std::cell::Cell;
 
@@ -58,8 +59,7 @@ impl Cluster<'_> {
         }
         // Back from the statement to what was reached: by one guard alone.
         let next = self.kernel.leads();
-        let mut before: Vec<Vec<usize>> = vec![Vec::new(); code.len() + 1];
-        next.iter().enumerate().for_each(|(at, to)| to.iter().for_each(|&to| before[to].push(at)));
+        let before = predecessors(next);
         let (mut seen, mut open, mut guards) = (vec![false; code.len() + 1], vec![statement], Vec::new());
         while let Some(at) = open.pop() {
             if std::mem::replace(&mut seen[at], true) {

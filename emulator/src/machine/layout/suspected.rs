@@ -228,7 +228,6 @@ impl Suspicion {
     /// Whether a finding is of the same MMA, which reads other bytes than it should.
     fn explains(&self, d: &Diagnostic, statements: &Statements) -> bool {
         let Some(mma) = self.diagnostic.labels.first() else { return false };
-        let wrong_phase = |label: &Label| matches!(label.meaning, Meaning::PassedAgain | Meaning::PassedEarlier);
         let multiplies = |what| statements.are(&mma.place, what);
         let known = match self.by {
             By::Width { others_behind } => {
@@ -243,7 +242,7 @@ impl Suspicion {
             && known
             && has_line(d, mma)
             && (multiplies(Does::Multiplies) || multiplies(Does::Wgmma))
-            && !d.labels.iter().any(wrong_phase)
+            && !d.labels.iter().any(Label::passed_wrongly)
     }
 
     /// Whether a diagnostic tells that it is a mistake.

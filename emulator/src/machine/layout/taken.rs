@@ -14,7 +14,7 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// `for FP16`, or whether it is negated, as far as another one differs in that.
+    /// `takes A for FP16`, or whether it is negated, as far as another one differs in that.
     fn named(self, other: Taken, operand: &str) -> String {
         match self.format.filter(|_| self.format != other.format) {
             Some(format) => format!("takes {operand} for {}", format.name()),

@@ -132,30 +132,14 @@ impl Cluster<'_> {
         if alone && !writes && warp.untold.last.is_empty() {
             return;
         }
-        let mut new = Accessed {
-            site,
-            writes,
-            matrix,
-            cta: warp.cta,
-            lanes: 0,
-            together: warp.fragments[f].mask,
-            bytes,
-            at: [0; 32],
-            low: u32::MAX,
-            high: 0,
-        };
-        for (lane, target) in targets {
-            match target {
-                Target::Shared(cta, at) if lane < 32 && (new.lanes == 0 || new.cta == cta) => {
-                    new.cta = cta;
-                    new.put(lane, at);
-                }
-                _ => {}
-            }
-        }
-        if new.lanes == 0 {
-            return;
-        }
+        let in_shared =
+            |(lane, target)| if let Target::Shared(cta, at) = target { Some((lane, cta, at)) } else { None };
+        let mut places = targets.filter_map(in_shared).peekable();
+        let Some(&(_, cta, _)) = places.peek() else { return };
+        let together = warp.fragments[f].mask;
+        let (at, low, high) = ([0; 32], u32::MAX, 0);
+        let mut new = Accessed { site, writes, matrix, cta, lanes: 0, together, bytes, at, low, high };
+        places.filter(|place| place.1 == cta).for_each(|(lane, _, at)| new.put(lane, at));
         // A warp whose lanes move together stores in line with all that they did before.
         if !(alone && writes)
             && let Some(met) = warp.untold.meets(&new)

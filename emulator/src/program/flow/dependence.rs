@@ -4,7 +4,6 @@
 //! Such values may be computed with, stored, and compared; the stores mark what they write. Where one decides what the kernel does
 //! (a branch, an address, an operand of a barrier or an engine), the run says nothing any more about the kernel.
 
-use super::successors;
 use crate::program::Kernel;
 use crate::program::facts::number;
 use crate::program::op::{Inst, Op, Reg, Special, TRUE};
@@ -46,7 +45,7 @@ impl Dependence {
             };
             regs.iter().flat_map(halves).collect()
         };
-        let next = successors(code, true);
+        let next = kernel.leads();
         let mut before = vec![vec![0u64; words]; code.len() + 1];
         let has = |set: &[u64], regs: &[Reg]| registers(regs).iter().any(|n| set[n / 64] >> (n % 64) & 1 == 1);
         let mut changed = true;

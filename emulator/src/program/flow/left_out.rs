@@ -1,6 +1,6 @@
 //! Whether parameters or memory say when a statement of a loop is left out: a mask of tiles, or a launch that leaves some of them to another one.
 
-use super::{predecessors, successors};
+use super::predecessors;
 use crate::program::Kernel;
 use crate::program::op::{Op, Reg};
 use rustc_hash::FxHashSet;
@@ -25,8 +25,8 @@ impl Round {
     /// That of the innermost loop around a statement in which warps wait for something, or of the whole kernel.
     fn around(kernel: &Kernel, at: usize) -> Round {
         let (code, end) = (&kernel.code, kernel.code.len());
-        let next = successors(code, true);
-        let before = predecessors(&next);
+        let next = kernel.leads();
+        let before = predecessors(next);
         let waits = |n: &usize| {
             matches!(
                 code[*n].op,
@@ -37,7 +37,7 @@ impl Round {
         let mut found = (None, vec![true; end]);
         left[end] = false;
         loop {
-            let [to, from] = [&next, &before].map(|ways| reached(&ways[at], ways, |n| left[n]));
+            let [to, from] = [next, &before[..]].map(|ways| reached(&ways[at], ways, |n| left[n]));
             let inside: Vec<bool> = (0..end).map(|n| to[n] && from[n]).collect();
             if !inside[at] {
                 break;

@@ -1,7 +1,7 @@
 //! Waits for mbarriers, as the code around them uses their answer: asked until it is true, asked once, or not heard at all.
 
 use super::known::Known;
-use super::successors;
+use super::{predecessors, successors};
 use crate::program::facts::{Way, ways_lead};
 use crate::program::op::{Inst, Op, Reg};
 use rustc_hash::FxHashSet;
@@ -55,10 +55,7 @@ struct Ways {
 
 impl Ways {
     fn of(code: &[Inst]) -> Ways {
-        let mut before = vec![Vec::new(); code.len() + 1];
-        for (from, list) in successors(code, true).iter().enumerate() {
-            list.iter().for_each(|&to| before[to].push(from));
-        }
+        let before = predecessors(&successors(code, true));
         let mut goes_on: Vec<bool> = code.iter().map(|inst| matches!(inst.op, Op::Exit)).collect();
         let mut open: Vec<usize> = (0..code.len()).filter(|&at| goes_on[at]).collect();
         while let Some(at) = open.pop() {
