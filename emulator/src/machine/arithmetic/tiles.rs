@@ -252,20 +252,32 @@ impl Steps<'_> {
         // Rows of a block that are not written are computed all the same.
         let rows: Vec<Rows> = strip.rows.chunk_by(|(a, _), (b, _)| a / BLOCK == b / BLOCK).map(Rows::new).collect();
         let blocks = || (0..self.columns).step_by(BLOCK).flat_map(|at| rows.iter().map(move |rows| (at, rows)));
+        let MmaStep { accumulate, scale, .. } = *self.step;
         let place = |(at, rows): (usize, &Rows)| {
-            let direct = self.step.accumulate && self.step.scale == 0 && at + BLOCK <= self.columns;
+            let direct = (!accumulate || scale == 0) && at + BLOCK <= self.columns;
             rows.place.filter(|_| direct).map(|(first, pitch)| (first.map(|first| first + at), pitch))
+        };
+        // Whether tiles keep what D holds; sums that begin here begin with zeros.
+        let prepare = |place: Option<([usize; 2], usize)>, cells: &mut [u32]| match place {
+            Some(place) if accumulate => all_normal::<L>(place, cells),
+            Some((first, pitch)) => {
+                for first in first {
+                    (0..WIDTH).for_each(|row| cells[first + row * pitch..][..BLOCK].fill(0));
+                }
+                true
+            }
+            None => false,
         };
         let mut sums = Sums::default();
         // One block ahead, so that D comes to the cache meanwhile.
         let mut ahead = blocks().map(|block| (block, place(block)));
         let mut next = ahead.next();
-        let mut normal = next.is_some_and(|((_, _), place)| all_normal::<L>(place, cells));
+        let mut normal = next.is_some_and(|(_, place)| prepare(place, cells));
         while let Some(((at, rows), place)) = next {
             next = ahead.next();
             let in_place = normal;
             prefetches.next();
-            normal = next.is_some_and(|((_, _), place)| all_normal::<L>(place, cells));
+            normal = next.is_some_and(|(_, place)| prepare(place, cells));
             match place {
                 Some((first, pitch)) if in_place => self.multiply(tiles, at, rows, (cells, first, pitch)),
                 _ => self.with_care::<L>(tiles, at, rows, &mut sums, cells),
@@ -273,7 +285,7 @@ impl Steps<'_> {
         }
     }
 
-    /// A block of which D is scaled or not read, does not lie as tiles do, or holds what tiles do not keep.
+    /// A block of which D is scaled, does not lie as tiles do, or holds what tiles do not keep.
     #[inline(always)]
     fn with_care<L: Lanes>(&self, tiles: &mut Tiles, at: usize, rows: &Rows, sums: &mut Sums, cells: &mut [u32]) {
         let end = self.columns;
@@ -289,7 +301,7 @@ impl Steps<'_> {
                 }
             }
         } else {
-            *sums = Sums::default();
+            flat_mut(sums.as_flattened_mut()).fill(0);
         }
         let flat = flat_mut(sums.as_flattened_mut());
         let place = ([0, WIDTH * BLOCK], BLOCK);
@@ -337,8 +349,7 @@ impl Steps<'_> {
 
 /// A block of D holds normal numbers, zeros and infinities alone.
 #[inline(always)]
-fn all_normal<L: Lanes>(place: Option<([usize; 2], usize)>, cells: &[u32]) -> bool {
-    let Some((first, pitch)) = place else { return false };
+fn all_normal<L: Lanes>((first, pitch): ([usize; 2], usize), cells: &[u32]) -> bool {
     let mut special = 0;
     for first in first {
         for row in 0..WIDTH {
