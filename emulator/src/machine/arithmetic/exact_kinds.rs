@@ -169,6 +169,18 @@ impl Before {
         }
     }
 
+    /// significand · 2^(exponent − 23), or an infinity that counts with the others; `None`: a NaN.
+    fn summand(&self, infinities: &mut [bool; 2]) -> Option<(i64, i32)> {
+        match self.number {
+            Number::Nan => None,
+            Number::Infinite { negative } => {
+                infinities[usize::from(negative)] = true;
+                Some((0, ZERO))
+            }
+            Number::Finite { significand, exponent } => Some((significand, exponent)),
+        }
+    }
+
     /// What infinities, of either sign, come to.
     fn infinite(&self, [positive, negative]: [bool; 2]) -> Option<u32> {
         match (positive, negative) {
@@ -208,14 +220,8 @@ fn special(a: &Parts, b: &Parts, depth: usize, infinities: &mut [bool; 2]) -> bo
 fn one(i: &InstructionDescriptor, precision: Precision, a: &Parts, b: &Parts, before: Before) -> u32 {
     let depth = i.kind.depth() as usize;
     let mut infinities = [false; 2];
-    let d = match before.number {
-        Number::Nan => return before.nan,
-        Number::Infinite { negative } => {
-            infinities[usize::from(negative)] = true;
-            (0, ZERO)
-        }
-        Number::Finite { significand, exponent } => (significand << 23, exponent),
-    };
+    let Some((significand, exponent)) = before.summand(&mut infinities) else { return before.nan };
+    let d = (significand << 23, exponent);
     let nan = a.bad_scale || b.bad_scale;
     if nan || (a.special.is_some() || b.special.is_some()) && special(a, b, depth, &mut infinities) {
         return before.nan;
@@ -243,14 +249,7 @@ fn one(i: &InstructionDescriptor, precision: Precision, a: &Parts, b: &Parts, be
 /// One element of D where products of 4-bit elements are added in groups, and the sums are scaled.
 fn in_groups(i: &InstructionDescriptor, a: &Parts, b: &Parts, before: Before) -> u32 {
     let mut infinities = [false; 2];
-    let d = match before.number {
-        Number::Nan => return before.nan,
-        Number::Infinite { negative } => {
-            infinities[usize::from(negative)] = true;
-            (0, ZERO)
-        }
-        Number::Finite { significand, exponent } => (significand, exponent),
-    };
+    let Some(d) = before.summand(&mut infinities) else { return before.nan };
     if a.bad_scale || b.bad_scale {
         return before.nan;
     }

@@ -84,21 +84,26 @@ impl Cluster<'_> {
     }
 }
 
+/// The swizzle's bytes, and whether its atoms are of 32 bytes; `None`: there is no such code (PTX ISA 9.7.16.4.1).
+fn swizzle(bits: u64) -> Option<(u32, bool)> {
+    match bits >> 61 {
+        0 => Some((0, false)),
+        1 => Some((128, true)),
+        2 => Some((128, false)),
+        4 => Some((64, false)),
+        6 => Some((32, false)),
+        _ => None,
+    }
+}
+
 impl SharedDescriptor {
     pub fn decode(bits: u64, elements: Elements) -> Result<SharedDescriptor, BadDescriptor> {
         let field = |low: u32, width: u32| (bits >> low & ((1 << width) - 1)) as u32;
-        let (swizzle, wide) = match field(61, 3) {
-            0 => (0, false),
-            1 => (128, true),
-            2 => (128, false),
-            4 => (64, false),
-            6 => (32, false),
-            other => {
-                return Err((
-                    format!("the matrix descriptor {bits:#018x} has swizzle code {other} in bits 61–63"),
-                    "0 (none), 1 (128 bytes, in atoms of 32), 2 (128 bytes), 4 (64 bytes), 6 (32 bytes)".into(),
-                ));
-            }
+        let Some((swizzle, wide)) = swizzle(bits) else {
+            return Err((
+                format!("the matrix descriptor {bits:#018x} has swizzle code {} in bits 61–63", field(61, 3)),
+                "0 (none), 1 (128 bytes, in atoms of 32), 2 (128 bytes), 4 (64 bytes), 6 (32 bytes)".into(),
+            ));
         };
         if field(46, 3) != 0b001 && !lacks_constant(bits) {
             return Err((
@@ -140,14 +145,9 @@ impl SharedDescriptor {
     /// The base offset of an operand that does not begin where a pattern of its swizzle may begin: which phase of the pattern it then has at its start is
     /// described too loosely to be modelled (PTX ISA 9.7.16.4.1).
     pub fn base_offset(bits: u64) -> Option<u64> {
-        let period = match bits >> 61 {
-            1 | 2 => 1024,
-            4 => 512,
-            6 => 256,
-            _ => return None,
-        };
+        let (bytes, _) = swizzle(bits).filter(|&(bytes, _)| bytes != 0)?;
         let offset = bits >> 49 & 7;
-        (offset != 0 && !SharedDescriptor::places(bits).start.is_multiple_of(period)).then_some(offset)
+        (offset != 0 && !SharedDescriptor::places(bits).start.is_multiple_of(8 * bytes)).then_some(offset)
     }
 
     /// Where the matrix lies, which all descriptors say alike.

@@ -161,24 +161,29 @@ pub(super) fn combined_with(
     Ok(Some((logic, l.predicate(&operand)?, negated)))
 }
 
+/// How the result of a comparison is combined with a predicate, and the modifiers behind.
+pub(super) fn combination<'a>(rest: &'a [&'a str]) -> (Option<Logic>, &'a [&'a str]) {
+    match rest {
+        ["and", flags @ ..] => (Some(Logic::And), flags),
+        ["or", flags @ ..] => (Some(Logic::Or), flags),
+        ["xor", flags @ ..] => (Some(Logic::Xor), flags),
+        flags => (None, flags),
+    }
+}
+
 fn setp(l: &mut Lowering, mods: &[&str], o: &Operands) -> Family {
-    let (op, logic, ty) = match mods {
-        [op, ty] => (*op, None, *ty),
-        [op, "ftz", ty] => (*op, None, *ty),
-        [op, "and", "ftz", ty] => (*op, Some(Logic::And), *ty),
-        [op, "or", "ftz", ty] => (*op, Some(Logic::Or), *ty),
-        [op, "xor", "ftz", ty] => (*op, Some(Logic::Xor), *ty),
-        [op, "and", ty] => (*op, Some(Logic::And), *ty),
-        [op, "or", ty] => (*op, Some(Logic::Or), *ty),
-        [op, "xor", ty] => (*op, Some(Logic::Xor), *ty),
-        _ => return Ok(None),
-    };
+    let [op, rest @ .., ty] = mods else { return Ok(None) };
+    let (logic, flags) = combination(rest);
+    if !matches!(flags, [] | ["ftz"]) {
+        return Ok(None);
+    }
+    let ty = *ty;
     let (pair, of) = match ty {
         "f16x2" => (true, "f16"),
         "bf16x2" => (true, "bf16"),
         ty => (false, ty),
     };
-    let Some(f) = alu::compare(op, mods.contains(&"ftz"), of) else { return Ok(None) };
+    let Some(f) = alu::compare(op, flags == ["ftz"], of) else { return Ok(None) };
     o.expect(if logic.is_some() { 4..=4 } else { 3..=3 })?;
     let (d, q) = match o.get(0)? {
         Operand::Pair(_, q) if matches!(ty, "f16" | "bf16") && **q != Operand::Sink => {

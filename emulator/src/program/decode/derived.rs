@@ -1,6 +1,6 @@
 //! Instructions that are made of others: `set`, `slct`, `testp`, and sums of FP32 with a narrower operand.
 
-use super::arithmetic::combined_with;
+use super::arithmetic::{combination, combined_with};
 use super::{Decoded, Family, Lowering, Operands, wrong};
 use crate::program::Bad;
 use crate::program::arithmetic::convert::Conversion;
@@ -86,16 +86,6 @@ fn set(l: &mut Lowering, op: &str, rest: &[&str], (to, from): (&str, &str), o: &
     let Some(p) = compare(l, f, a, b, logic)? else { return Ok(None) };
     let (yes, no) = (l.constant32(yes)?, l.constant32(0)?);
     select(l, to, o.get(0)?, (Reg::B32(yes), Reg::B32(no), p))
-}
-
-/// How the result of a comparison is combined with a predicate, and the modifiers behind.
-fn combination<'a>(rest: &'a [&'a str]) -> (Option<Logic>, &'a [&'a str]) {
-    match rest {
-        ["and", flags @ ..] => (Some(Logic::And), flags),
-        ["or", flags @ ..] => (Some(Logic::Or), flags),
-        ["xor", flags @ ..] => (Some(Logic::Xor), flags),
-        flags => (None, flags),
-    }
 }
 
 /// `set.op{.bool}{.ftz}.to.from d, a, b{, c}` of pairs.
