@@ -125,6 +125,9 @@ pub fn of_one_cta(k: &mut Cta, gemm: &Gemm) {
         wg.sync_warpgroup(1);
         // ANCHOR_END: sync_warpgroup
         wg.warp(0, |w| {
+            // ANCHOR: sync_warp
+            w.sync_warp();
+            // ANCHOR_END: sync_warp
             w.elect_one(|t| {
                 // ANCHOR: tma_store
                 t.tma_store(d, &gemm.d, (64, 0));

@@ -2,7 +2,7 @@
 
 use crate::address::SharedAddress;
 use crate::kernel::RegionKind;
-use crate::level::{Level, OneThread, OneWarpgroup, WholeCta};
+use crate::level::{Level, OneThread, OneWarp, OneWarpgroup, WholeCta};
 use crate::register::{Operand, Pred, U32, Value};
 use crate::ring::{Ring, sealed};
 use crate::scope::{Cta, Scope};
@@ -262,6 +262,18 @@ impl<L: Level> Scope<L> {
             }
             s.instruction(format!("bar.sync {number}, 128"));
         });
+    }
+
+    /// A barrier of the warp: none of its 32 lanes goes on before all have come. What a lane wrote before it to shared or global
+    /// memory, the others can read after it. Lanes that only execute the same instructions have not met.
+    ///
+    /// Executed by every lane of the warp. PTX: `bar.warp.sync` of all lanes (PTX ISA 9.7.13.2).
+    #[track_caller]
+    pub fn sync_warp(&mut self)
+    where
+        L: OneWarp,
+    {
+        with(|s| s.instruction("bar.warp.sync 0xffffffff"));
     }
 
     /// Makes a barrier of 8 bytes of shared memory: each phase takes `count` arrivals, for every stage of a ring the

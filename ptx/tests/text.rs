@@ -102,6 +102,7 @@ fn everything(k: &mut Cta, gemm: &Gemm) {
         });
         wg.arrive(stored);
         wg.sync_warpgroup(15);
+        wg.warp(1, |w| w.sync_warp());
     });
     let (rank, cluster) = (k.cluster_rank(), k.cluster_x());
     k.cluster_sync();
