@@ -42,6 +42,7 @@ impl Cluster<'_> {
         }
         self.registers_of_warpgroups();
         self.slices_never_read();
+        self.tiles_never_stored();
         self.never_written();
     }
 

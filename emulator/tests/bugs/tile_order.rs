@@ -231,3 +231,30 @@ fn columns_of_b_have_one_place() {
     assert!(found.code == "box-mismatch" && result == Result::Wrong);
     says(found, &["columns 8 to 135 of B is stored from row 128, column 0 of D on", "[%r17], [%rd1, "]);
 }
+
+/// Of a tile that lies in two boxes, both copies take the first box, or the second one begins in its middle: what threads have staged behind it is
+/// stored nowhere.
+#[test]
+fn each_box_is_stored_from_its_own_place() {
+    const SECOND: &str = "    add.u32 %r47, %r44, 16384;";
+    for (place, part) in
+        [("    mov.u32 %r47, %r44;", "the tile"), ("    add.u32 %r47, %r44, 8192;", "a part of the tile")]
+    {
+        let (report, result) = of(&[(SECOND, place)], launch);
+        assert!(result == Result::Wrong);
+        let [found] = &report.findings[..] else { panic!("{place}: {}", told(&all(&report))) };
+        assert_eq!(found.code, "box-mismatch");
+        assert!(found.title.starts_with(&format!("{part} in ")), "{}", found.title);
+        says(found, &["to none", "{%r48, %r45}], [%r47]", "{%r46, %r45}], [%r44]", "st.shared.v4.b32"]);
+    }
+    // What is staged once may be stored to several places, where nothing else was meant for them.
+    let (report, _) = of(
+        &[
+            (SECOND, "    mov.u32 %r47, %r44;"),
+            ("    xor.b32 %r43, %r43, %r26;\n    add.u32 %r43, %r43, %r51;", "    xor.b32 %r43, %r43, %r26;"),
+        ],
+        launch,
+    );
+    let told_so = |found: &Diagnostic| found.title.contains("to two places");
+    assert!(!all(&report).iter().any(told_so), "{}", told(&all(&report)));
+}

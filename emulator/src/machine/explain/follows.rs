@@ -237,6 +237,8 @@ pub const FOLLOWS: &[Follows] = &[
     Follows(&["race-shared"], &["race-shared", "hang"], is_behind_a_mixed_barrier, Then::Dropped),
     // What is read behind a box may be no number.
     Follows(&["undefined-value-stored"], &["box-mismatch"], anywhere, Then::Behind),
+    // Rows that are stored again as they are, for the copy takes them from the place of others.
+    Follows(&["swizzle-mismatch"], &["box-mismatch"], is_a_note_of_its_place, Then::Dropped),
     // Of boxes that nobody reads, what they lack in says more.
     Follows(&["loaded-never-read"], &["loaded-never-read"], is_a_note_of_its_place, Then::Dropped),
     // Two groups at one barrier: what comes of it, or what made them meet there, says more.

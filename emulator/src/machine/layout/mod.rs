@@ -13,6 +13,7 @@ pub mod slices;
 pub mod stage;
 pub mod staged;
 pub mod stored;
+pub mod stored_again;
 pub mod suspected;
 pub mod taken;
 pub mod too_wide;

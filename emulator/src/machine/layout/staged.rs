@@ -1,13 +1,18 @@
 //! Tiles that threads store for a copy out of shared memory, again and again: whether all of a tile was stored anew.
 
 use super::slices::Tile;
+use super::stored_again::Boxes;
 use crate::diagnostic::Severity;
 use crate::machine::cluster::Cluster;
 use crate::order::{BLOCK, GRANULE};
 
-/// By KiB: the granules that were written since a copy read them, or that no copy has read. Empty before the first copy.
+/// What is staged in a CTA's shared memory.
 #[derive(Debug, Default)]
-pub struct Staged(Vec<u64>);
+pub struct Staged {
+    /// By KiB: the granules that were written since a copy read them, or that no copy has read. Empty before the first copy.
+    new: Vec<u64>,
+    pub boxes: Boxes,
+}
 
 const KIB: u32 = BLOCK as u32;
 const CHUNK: u32 = GRANULE as u32;
@@ -16,11 +21,11 @@ impl Staged {
     /// Somebody writes these bytes.
     #[inline]
     pub fn written(&mut self, start: u32, end: u32) {
-        if self.0.is_empty() || start >= end {
+        if self.new.is_empty() || start >= end {
             return;
         }
         let (first, last) = (start / KIB, (end - 1) / KIB);
-        for (n, mask) in (first..=last).zip(self.0.iter_mut().skip(first as usize)) {
+        for (n, mask) in (first..=last).zip(self.new.iter_mut().skip(first as usize)) {
             let from = if n == first { start % KIB / CHUNK } else { 0 };
             let to = if n == last { (end - 1) % KIB / CHUNK } else { 63 };
             *mask |= u64::MAX << from & u64::MAX >> (63 - to);
@@ -29,32 +34,32 @@ impl Staged {
 
     /// Whether a copy has read the chunk at an address, and nobody has written it since.
     fn is_stale(&self, at: u32) -> bool {
-        self.0.get((at / KIB) as usize).is_some_and(|mask| mask >> (at % KIB / CHUNK) & 1 == 0)
+        self.new.get((at / KIB) as usize).is_some_and(|mask| mask >> (at % KIB / CHUNK) & 1 == 0)
     }
 
     /// Whether that may be so of any chunk of these bytes, those around them in the same KiB included.
     fn may_be_stale(&self, start: u32, end: u32) -> bool {
-        let blocks = self.0.iter().take(end.div_ceil(KIB) as usize).skip((start / KIB) as usize);
+        let blocks = self.new.iter().take(end.div_ceil(KIB) as usize).skip((start / KIB) as usize);
         blocks.fold(u64::MAX, |all, mask| all & mask) != u64::MAX
     }
 
     /// A copy reads the chunk at an address.
     fn copied(&mut self, at: u32) {
         self.reach(at + 1);
-        self.0[(at / KIB) as usize] &= !(1 << (at % KIB / CHUNK));
+        self.new[(at / KIB) as usize] &= !(1 << (at % KIB / CHUNK));
     }
 
     /// A copy reads all of some KiB.
     fn all_copied(&mut self, start: u32, end: u32) {
         self.reach(end);
-        self.0[(start / KIB) as usize..(end / KIB) as usize].fill(0);
+        self.new[(start / KIB) as usize..(end / KIB) as usize].fill(0);
     }
 
     /// Knows of all bytes in front of this one.
     fn reach(&mut self, end: u32) {
         let needed = end.div_ceil(KIB) as usize;
-        if self.0.len() < needed {
-            self.0.resize(needed, u64::MAX);
+        if self.new.len() < needed {
+            self.new.resize(needed, u64::MAX);
         }
     }
 }
@@ -102,6 +107,9 @@ impl Cluster<'_> {
         let may_be = staged.may_be_stale(tile.start, end);
         let found = may_be.then(|| stale(tile.rows, columns, |row, column| staged.is_stale(at(row, column)))).flatten();
         let staged = &mut self.ctas[cta].staged;
+        let all = || found.is_none() && tile.rows > 0 && staged.is_stale(at(0, 0));
+        let again = may_be && (matches!(found, Some(Stale::Row(_))) || all());
+        staged.boxes.stored(tile, again);
         let whole = [tile.start, end].iter().all(|at| at.is_multiple_of(KIB)) && tile.pitch.is_multiple_of(CHUNK);
         if whole {
             staged.all_copied(tile.start, end);
