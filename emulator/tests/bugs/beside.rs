@@ -88,3 +88,24 @@ fn scale_factors_of_one_round_are_left_out() {
     let report = broken(false, "mxf8", &[(249, &predicate.1, &predicate.2), (249, &end.1, &end.2)]);
     assert!(report.findings.is_empty(), "{}", told(&report.findings));
 }
+
+/// A thread ends, and its last wait has left a group open: that wait is named. Without any, the store is.
+#[test]
+fn the_last_wait_leaves_a_group_open() {
+    let outlives = |edit: (usize, &str, &str)| {
+        let report = broken(false, "a_in_tmem", &[edit]);
+        let note = report.notes.iter().find(|note| note.code == "bulk-store-outlives-thread").cloned();
+        note.unwrap_or_else(|| panic!("no such note:\n{}", told(&report.notes)))
+    };
+    let lines = |note: &emulator::Diagnostic| note.labels.iter().map(|label| label.place.line).collect::<Vec<_>>();
+    let left = outlives((466, "0;", "1;"));
+    assert_eq!(lines(&left), [463, 466]);
+    assert_eq!(
+        left.labels[1].text,
+        "its last wait: it leaves the newest group open, and the copy is in one that is left"
+    );
+    assert!(left.help.starts_with("Let the last wait of the thread leave no group open"), "{}", left.help);
+    let never = outlives((466, "cp.async.bulk.wait_group.read", "// "));
+    assert_eq!(lines(&never), [463]);
+    assert!(never.help.starts_with("Commit the store"), "{}", never.help);
+}
