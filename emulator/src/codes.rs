@@ -124,7 +124,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("product-added-twice", "an MMA adds the product of the same slices to the same accumulator again (a note)"),
     (
         "product-never-read",
-        "columns of an accumulator that nobody reads in the whole launch (a note, unless others are read again and again in their place)",
+        "columns of an accumulator that nobody reads in the whole launch (a note, unless others are read in their place)",
     ),
     ("product-overwritten", "an MMA overwrites a product that nobody has read"),
     ("ptx-semantics", "operands or names that do not fit the instruction"),

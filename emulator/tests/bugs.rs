@@ -11,6 +11,8 @@ mod afar;
 mod asked;
 #[path = "bugs/audited.rs"]
 mod audited;
+#[path = "bugs/beside.rs"]
+mod beside;
 #[path = "bugs/case.rs"]
 mod case;
 #[path = "bugs/causes.rs"]

@@ -156,7 +156,9 @@ pub struct Cluster<'a> {
     pub supplies: crate::machine::tensor_memory::supplies::Supplies,
     pub sums: crate::machine::coverage::sums::Sums,
     pub placed: crate::machine::coverage::placed::Placed,
-    /// Notes that say nothing where anything was found: they may be consequences of it.
+    /// How often MMAs take the scale factors that copies bring.
+    pub uses: crate::machine::coverage::rounds::Uses,
+    /// What says nothing where anything was found: it may be a consequence of that.
     pub if_clean: Vec<crate::diagnostic::Diagnostic>,
     /// Found out when a hang asks for them.
     pub groups: std::cell::OnceCell<crate::machine::hang::groups::Groups>,

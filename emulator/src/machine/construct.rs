@@ -95,6 +95,7 @@ impl<'a> Cluster<'a> {
             supplies: Default::default(),
             sums: Default::default(),
             placed: Default::default(),
+            uses: Default::default(),
             if_clean: vec![],
             groups: Default::default(),
             roles: Default::default(),

@@ -198,6 +198,7 @@ fn entry(
             scopes: false,
             half_stores: false,
             multiplies: false,
+            copies_factors: false,
             timed: None,
             writers: Default::default(),
             settled: Default::default(),
@@ -338,6 +339,7 @@ fn entry(
     kernel.scopes = needs_scopes(&kernel.code);
     kernel.half_stores = stores_to_halves(&kernel.code);
     kernel.multiplies = kernel.code.iter().any(|inst| matches!(inst.op, Op::Mma(_) | Op::Wgmma(_)));
+    kernel.copies_factors = kernel.code.iter().any(|inst| matches!(inst.op, Op::TensorCopy(_)));
     kernel.timed = Dependence::on_the_clock(&kernel);
     Ok(kernel)
 }

@@ -118,6 +118,8 @@ pub(crate) struct Kernel {
     pub half_stores: bool,
     /// It has MMAs that read shared memory.
     pub multiplies: bool,
+    /// It copies to tensor memory.
+    pub copies_factors: bool,
     /// See [`Kernel::writers`].
     pub writers: OnceLock<flow::writers::Writers>,
     /// See [`Kernel::settled_loops`].

@@ -100,6 +100,9 @@ impl<'a> Chip<'a> {
         }
         let place = |site: u32| self.s.kernel.sites.get(site as usize).cloned().unwrap_or_default();
         let label = |site: u32, text: String| Label::new(place(site), text);
+        if completed {
+            self.drained.loads_beside(label).into_iter().for_each(|finding| findings.add(finding));
+        }
         if completed && findings.is_empty() {
             let missing = self.sums.judge(|mma| self.s.kernel.may_be_told_to_leave_out(mma), label);
             let told =

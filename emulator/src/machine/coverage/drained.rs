@@ -1,5 +1,6 @@
 //! Which columns of its accumulators somebody reads, in a whole launch.
 
+use super::loads::{Beside, Loads};
 use crate::diagnostic::{Diagnostic, Label, Severity};
 use crate::machine::cluster::Cluster;
 use crate::machine::explain::names::counted;
@@ -46,6 +47,10 @@ struct Drain {
     repeated: u32,
     /// Which those were, and how often each was read.
     again: Option<Again>,
+    /// So many were read; and of so many one load was beside where it belongs, always in the same way.
+    loaded: u32,
+    astray: u32,
+    beside: Option<Beside>,
     /// How messages call the place of the first.
     name: String,
 }
@@ -68,7 +73,7 @@ impl Drain {
 }
 
 /// A product that MMAs sum up, or have summed up.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Begun {
     cta: usize,
     halves: Halves,
@@ -79,12 +84,18 @@ struct Begun {
     /// The columns that were read, if all who read took the same ones, and by how many loads of a warp.
     same: Option<(u32, u32)>,
     loads: u32,
+    each: Loads,
 }
 
 impl Begun {
     fn lies_in(&self, cta: usize, halves: Halves, column: u32, columns: u32) -> bool {
         let shares = [false, true].into_iter().any(|upper| self.halves.has(upper) && halves.has(upper));
         self.cta == cta && shares && self.column < column + columns && column < self.column + self.columns
+    }
+
+    /// Whether it has the column in the middle of these, and so most of them.
+    fn has_most_of(&self, column: u32, columns: u32) -> bool {
+        (self.column..self.column + self.columns).contains(&(column + columns / 2))
     }
 
     /// Whether the same columns were read so often that all could have been: by each of the warps that reach a quarter of the lanes.
@@ -113,6 +124,10 @@ impl Drained {
             let end = (column + columns - sum.column).min(sum.columns);
             sum.same = if sum.loads == 0 { Some((first, end)) } else { sum.same.filter(|same| *same == (first, end)) };
             sum.loads += 1;
+            if sum.has_most_of(column, columns) {
+                let from = column as i32 - sum.column as i32;
+                sum.each.add(halves, (from, from + columns as i32), site);
+            }
             let products = &mut self.products[sum.of];
             for upper in [false, true].into_iter().filter(|&upper| halves.has(upper)) {
                 products.read[usize::from(upper)].add(Columns::range(first, end));
@@ -143,6 +158,10 @@ impl Drained {
         products.ended += 1;
         products.repeated += u32::from(again.is_some() && products.again.is_none_or(|known| again == Some(known)));
         products.again = products.again.or(again);
+        products.loaded += u32::from(!sum.each.is_empty());
+        let beside = sum.each.beside(sum.columns);
+        products.astray += u32::from(beside.is_some() && products.beside.is_none_or(|known| beside == Some(known)));
+        products.beside = products.beside.or(beside);
     }
 
     fn add(&mut self, more: Drain) -> usize {
@@ -154,6 +173,10 @@ impl Drained {
             let alike = known.again.is_none() || more.again.is_none() || known.again == more.again;
             known.repeated += if alike { more.repeated } else { 0 };
             known.again = known.again.or(more.again);
+            known.loaded += more.loaded;
+            let alike = known.beside.is_none() || more.beside.is_none() || known.beside == more.beside;
+            known.astray += if alike { more.astray } else { 0 };
+            known.beside = known.beside.or(more.beside);
             return at;
         }
         self.products.push(more);
@@ -168,13 +191,53 @@ impl Drained {
         });
     }
 
+    /// The launch is complete: loads of products that are beside where they belong.
+    pub fn loads_beside(&self, label: impl Fn(u32, String) -> Label) -> Vec<Diagnostic> {
+        self.products.iter().filter_map(|products| products.beside(&label)).collect()
+    }
+
     /// The launch is complete, and nothing else is wrong: columns of products that nobody has read.
     pub fn judge(&self, label: impl Fn(u32, String) -> Label) -> Vec<Diagnostic> {
         self.products.iter().filter_map(|products| products.said(&label)).collect()
     }
 }
 
+const RULE: &str = "An MMA writes N columns of FP32 for its D (PTX ISA 9.7.16.10.5, data path layouts), and tcgen05.ld brings the columns from its address on. What it \
+                    does not bring reaches no result.";
+
 impl Drain {
+    /// A load that brings others than those which all other loads leave for it.
+    fn beside(&self, label: impl Fn(u32, String) -> Label) -> Option<Diagnostic> {
+        let Beside { site, at, room, upper } = self.beside.filter(|_| self.astray == self.loaded)?;
+        let columns = |(first, end): (i32, i32)| match end - first {
+            1 => format!("column {first}"),
+            _ => format!("columns {first} to {}", end - 1),
+        };
+        let lanes = match upper {
+            None => "",
+            Some(false) => " in lanes 0 to 15 of each 32",
+            Some(true) => " in lanes 16 to 31 of each 32",
+        };
+        let (off, which) = (at.0 - room.0, if at.0 > room.0 { "further on" } else { "before that" });
+        let (is, belongs) = (columns(at), columns(room));
+        Some(Diagnostic {
+            code: "product-never-read",
+            severity: Severity::Finding,
+            title: format!(
+                "a tcgen05.ld reads {is} of the product that an MMA leaves at {}{lanes}, where the other loads leave {belongs} to it",
+                self.name
+            ),
+            labels: vec![
+                label(site, format!("this load begins {} {which}", counted(u64::from(off.unsigned_abs()), "column"))),
+                label(self.site, format!("begun here, of {}", counted(self.columns, "column"))),
+            ],
+            rule: RULE.into(),
+            help: format!("Let this load begin at column {} of the product: all other columns are read once.", room.0),
+            count: 1,
+            confirmed: None,
+        })
+    }
+
     fn said(&self, label: impl Fn(u32, String) -> Label) -> Option<Diagnostic> {
         let lacks = |column: u32| [0, 1].map(|half| self.halves[half] && !self.read[half].has(column));
         let never = (0..self.columns).filter(|&column| lacks(column) != [false; 2]);
@@ -230,9 +293,7 @@ impl Drain {
             severity: if meant { Severity::Note } else { Severity::Finding },
             title,
             labels,
-            rule: "An MMA writes N columns of FP32 for its D (PTX ISA 9.7.16.10.5, data path layouts), and tcgen05.ld brings the columns from its address on. What it \
-                   does not bring reaches no result."
-                .into(),
+            rule: RULE.into(),
             help,
             count: 1,
             confirmed: None,
@@ -259,6 +320,7 @@ impl Cluster<'_> {
                 of: 0,
                 same: None,
                 loads: 0,
+                each: Loads::default(),
             };
             let site = mma.stamp.site;
             if !self.drained.holds(&new) || !mma.adds {
@@ -278,7 +340,16 @@ mod tests {
 
     #[test]
     fn columns_that_any_of_the_products_was_read_of_count() {
-        let new = |column| Begun { cta: 0, halves: Halves::Both, column, columns: 128, of: 0, same: None, loads: 0 };
+        let new = |column| Begun {
+            cta: 0,
+            halves: Halves::Both,
+            column,
+            columns: 128,
+            of: 0,
+            same: None,
+            loads: 0,
+            each: Loads::default(),
+        };
         let products =
             || Drain { site: 7, odd: false, columns: 128, halves: [true; 2], name: "acc".into(), ..Drain::default() };
         let mut drained = Drained::default();

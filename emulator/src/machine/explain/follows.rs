@@ -65,6 +65,9 @@ const RACES: &[&str] = &["race-global", "race-shared", "race-tensor"];
 /// Somebody reads tensor memory too early.
 const READS_EARLY: &[&str] = &["mma-not-awaited", "mma-not-committed", "wrong-phase", "early-arrival"];
 
+/// What a load of tensor memory leads to that reads other columns than it should.
+const READS_BESIDE: &[&str] = &["mma-not-awaited", "race-tensor", "undefined-value-stored"];
+
 /// What a wait leads to that passes twice on one phase: who goes on so reads, tells and frees too early.
 const BY_PARITY: &[&str] = &["operand-not-ready", "operand-overwritten", "phase-overtaken", "product-added-twice"];
 
@@ -243,6 +246,8 @@ pub const FOLLOWS: &[Follows] = &[
     Follows(&["loaded-never-read"], &["loaded-never-read"], is_a_note_of_its_place, Then::Dropped),
     // Two groups at one barrier: what comes of it, or what made them meet there, says more.
     Follows(&["named-barrier"], &[], is_no_error, Then::Dropped),
+    // A load that is beside its columns reads some that nobody has written, or another product, for which nobody has waited.
+    Follows(READS_BESIDE, &["product-never-read"], has_its_place, Then::Dropped),
     // Warps let each other go on where they do not belong together: some come too late for what they wait for.
     Follows(&["hang"], &["race-shared"], names_a_barrier, Then::Behind),
 ];

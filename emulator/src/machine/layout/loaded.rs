@@ -7,6 +7,7 @@ use super::unread::Copies;
 use crate::diagnostic::Severity;
 use crate::machine::cluster::Cluster;
 use crate::machine::coverage::factors_left::FactorsLeft;
+use crate::machine::coverage::rounds::Rounds;
 use crate::machine::tensor_memory::SharedDescriptor;
 use crate::order::{BLOCK, GRANULE, Run};
 use crate::tensor_map::Swizzle;
@@ -58,6 +59,8 @@ pub struct Loaded {
     pub copies: Copies,
     /// What other copies than tensor copies brought.
     pub factors: FactorsLeft,
+    /// Where a `tcgen05.cp` may take something in each round of a ring.
+    pub rounds: Rounds,
 }
 
 impl Loaded {
@@ -263,6 +266,9 @@ impl Cluster<'_> {
             self.note_place_of_sums(cta, &tile);
         }
         let loaded = &mut self.ctas[cta].loaded;
+        if load && self.kernel.copies_factors {
+            loaded.rounds.bring(start, start + bytes, site);
+        }
         match (load, tensor) {
             (true, true) => loaded.load(tile),
             (true, false) => {

@@ -274,6 +274,7 @@ impl Cluster<'_> {
             gaps.into_iter().for_each(|(_, told)| self.findings.add(told));
             left.extend(self.copies_never_read(cta));
             self.factors_never_read(cta);
+            self.rounds_left_out(cta);
         }
         self.tell_depths(&left);
         self.depths_left_out();

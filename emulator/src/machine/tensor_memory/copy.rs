@@ -153,6 +153,7 @@ impl Cluster<'_> {
             let loaded = &mut self.ctas[c].loaded;
             loaded.read_granules(footprint.runs(block));
             loaded.factors.taken(source.start, site);
+            loaded.rounds.taken(source.start, site);
             self.touch_tensor(w, c, (column, columns), Halves::Both, stamp, true);
             match op.shape {
                 // Four rows: of the other lanes' cells nothing is known any more.

@@ -134,6 +134,9 @@ impl Cluster<'_> {
                 self.touch_tensor(w, c, (part.column, part.columns()), Halves::Both, stamp, false);
                 let bytes = i.scaling.map_or(WHOLE, |of| ((1 << of.factors) - 1) << of.first[n] & WHOLE);
                 self.supplies.read(c, (part.column, part.columns()), bytes, Some(stamp.site));
+                if let Some(column) = self.supplies.copied_from(c, part.column) {
+                    self.uses.take(c, column, stamp.site);
+                }
             }
         }
     }

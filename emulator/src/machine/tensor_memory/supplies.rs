@@ -77,6 +77,14 @@ impl Supplies {
         }
     }
 
+    /// The column from which on a `tcgen05.cp` has brought what lies in a column of a CTA.
+    pub fn copied_from(&self, cta: usize, column: u32) -> Option<u32> {
+        let cells = self.ctas.get(cta)?.as_ref()?;
+        let &(of, n) = cells[0].get(column as usize)?;
+        self.all.get((of as usize).checked_sub(1)?).filter(|supply| supply.copied)?;
+        column.checked_sub(n.into())
+    }
+
     /// These bytes of columns of a CTA are read; by an MMA as its operand, or else.
     pub fn read(&mut self, cta: usize, (column, columns): (u32, u32), bytes: u8, mma: Option<u32>) {
         let Some(Some(cells)) = self.ctas.get(cta) else { return };
@@ -285,6 +293,9 @@ impl Cluster<'_> {
             self.supplies.add(Supply { site, copied, read, parts: vec![], by: None, name })
         });
         self.supplies.bring(cta, quarters, columns, of);
+        if copied {
+            self.uses.bring(cta, columns.0, site);
+        }
     }
 }
 

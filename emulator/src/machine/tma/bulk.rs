@@ -122,6 +122,9 @@ impl Cluster<'_> {
             let unread = groups.groups.iter().find(|(n, copies)| *n > groups.read_waited && !copies.is_empty());
             let copies = if groups.open.is_empty() { unread.map(|(_, c)| c) } else { Some(&groups.open) };
             let Some(&n) = copies.and_then(|c| c.first()) else { continue };
+            // The last wait came behind the commit of its group, and let it be.
+            let behind = |wait: &GroupWait| groups.open.is_empty() && unread.is_some_and(|(n, _)| *n < wait.next);
+            let left_by = groups.waited.filter(behind);
             let mut diagnostic = self.problem(
                 "bulk-store-outlives-thread",
                 self.copies[n].site,
@@ -133,6 +136,14 @@ impl Cluster<'_> {
             diagnostic.severity = crate::diagnostic::Severity::Note;
             diagnostic.labels[0].text =
                 format!("{} has issued this copy, and ends without a wait for it", self.warp_name(w));
+            if let Some(GroupWait { site, pending, .. }) = left_by {
+                let groups = if pending == 1 { "newest group".into() } else { format!("{pending} newest groups") };
+                let text = format!("its last wait: it leaves the {groups} open, and the copy is in one that is left");
+                diagnostic.labels.push(self.label(site, text));
+                diagnostic.help =
+                    "Let the last wait of the thread leave no group open: cp.async.bulk.wait_group.read 0 before it ends."
+                        .into();
+            }
             self.findings.add(diagnostic);
         }
     }
