@@ -116,8 +116,8 @@ pub fn rows() -> Vec<Row> {
             "mov.u32 %r1, %lanemask_le; mov.u32 %r2, %lanemask_gt; xor.b32 %r1, %r1, %r2; mov.u32 %r2, %lanemask_eq; xor.b32 %r0, %r1, %r2;",
             |n| 0xffff_ffff ^ 1 << n,
         ),
-        // 96 threads have three warps, also in a cluster of two CTAs.
-        each(96, "mov.u32 %r0, %nwarpid;", |_| 3).ctas(2, 2),
+        // Numbers that warps of an SM may have, whatever the CTA has (PTX ISA 10.6: the maximum): 64 on an H200.
+        each(96, "mov.u32 %r0, %nwarpid;", |_| 64).ctas(2, 2),
         one("mov.u32 %r1, %nctaid.x; mov.u32 %r2, %ntid.x; shl.b32 %r2, %r2, 8; or.b32 %r0, %r1, %r2;", 0x101),
     ]
 }
