@@ -221,6 +221,11 @@ fn whole() -> Vec<Row> {
         op("cvt.pack.sat.u4.s32.b32", 'r', &[('r', 16), ('r', 0xffff_fff0), ('r', 0x1234_5678)], 0x3456_78f0),
         op("cvt.pack.sat.s2.s32.b32", 'r', &[('r', 9), ('r', 0xffff_fff0), ('r', 0x1234_5678)], 0x2345_6786),
         op("cvt.pack.sat.u2.s32.b32", 'r', &[('r', 9), ('r', 0xffff_fff0), ('r', 0x1234_5678)], 0x2345_678c),
+        // 1 and half a step, and 2^-50 more: rounded once.
+        op("cvt.rn.f16.f64", 'h', &[('e', 0x3ff0_0200_0000_0000)], 0x3c00),
+        op("cvt.rn.f16.f64", 'h', &[('e', 0x3ff0_0200_0000_0004)], 0x3c01),
+        op("cvt.rn.bf16.f64", 'h', &[('e', 0x3ff0_1000_0000_0000)], 0x3f80),
+        op("cvt.rn.bf16.f64", 'h', &[('e', 0x3ff0_1000_0000_0004)], 0x3f81),
         op("cvt.sat.f64.f64", 'e', &[('e', 0x4004 << 48)], 0x3ff0 << 48),
         op("cvt.f64.f64", 'e', &[('e', 0x4004 << 48)], 0x4004 << 48),
     ]);
