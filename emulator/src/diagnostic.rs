@@ -100,6 +100,8 @@ pub enum Meaning {
     PassedEarlier,
     /// An mbarrier that is initialised for fewer arrivals than come in a phase.
     CountsTooFew,
+    /// A request of launch control that was refused as often as it was made.
+    NeverGranted,
     /// An access of a flag without the order that the accesses around it need.
     OrdersNothing,
     /// A CTA barrier at which warps of different groups let each other go on.

@@ -66,6 +66,20 @@ fn a_store_to_a_constant_is_refused() {
     assert_eq!(common::codes(&report), ["out-of-bounds"], "{:#?}", report.findings);
 }
 
+/// A table of functions, as virtual functions of C++ have one: that is refused, and nothing else is said of the variable or its uses.
+#[test]
+fn a_table_of_functions_is_refused_once() {
+    let text = kernel(
+        ".func f() { ret; }\n.global .align 8 .u64 t[2] = {0, f};",
+        "mov.u64 %d1, t;\nld.global.b64 %d2, [%d1+8];",
+    );
+    let errors = emulator::load(&text).expect_err("functions have no address");
+    let [error] = &errors[..] else { panic!("{errors:#?}") };
+    assert_eq!(error.code, "not-modelled");
+    assert!(error.title.contains("with the address of the function `f`"), "{error:#?}");
+    assert!(error.help.contains("by its name"), "{error:#?}");
+}
+
 /// A parameter's bytes are read through its generic address, and as global memory, in which the window of parameters lies; nobody writes them.
 #[test]
 fn parameters_are_read_as_global_memory_and_never_written() {

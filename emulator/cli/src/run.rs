@@ -6,7 +6,7 @@ use crate::file::text_of;
 use crate::progress::Progress;
 use crate::show::{self, Texts};
 use crate::{launch_file, locate};
-use emulator::{Deadlock, Diagnostic, Label, Launch, Memory, Mode, Options, Printed, Program, Report};
+use emulator::{Deadlock, Diagnostic, Label, Launch, Meaning, Memory, Mode, Options, Printed, Program, Report};
 use serde::Serialize;
 use std::fmt::Write;
 use std::fs;
@@ -345,16 +345,18 @@ impl Summary<'_> {
         for reason in reasons.iter().take(3) {
             let _ = writeln!(out, "not proved that no interleaving hangs: {reason}");
         }
-        if let [Run { seed: None, clean: true, timing, .. }] = &self.runs[..] {
-            let mut seen: Vec<String> = Vec::new();
-            for label in timing {
-                let at = texts.place(&label.place);
-                seen.push(format!("{at} {}", label.text));
+        let [first, more @ ..] = &self.runs[..] else { return out };
+        let unseeded = more.is_empty() && first.seed.is_none();
+        // No other seed grants a request that all clusters leave nothing for.
+        let never = |run: &Run| run.timing.iter().any(|label| label.meaning == Meaning::NeverGranted);
+        let goes_on = |label: &&Label| unseeded || label.meaning == Meaning::NeverGranted && more.iter().all(never);
+        if self.runs.iter().all(|run| run.clean) {
+            let mut told = first.timing.iter().filter(goes_on).take(3).peekable();
+            let other_schedules = unseeded && told.peek().is_some();
+            for label in told {
+                let _ = writeln!(out, "depends on time: {} {}", texts.place(&label.place), label.text);
             }
-            for text in seen.iter().take(3) {
-                let _ = writeln!(out, "depends on time: {text}");
-            }
-            if !seen.is_empty() {
+            if other_schedules {
                 out += "Other schedules may take other paths, of which this run says nothing: `--seeds 0..50` tries some.\n";
             }
         }

@@ -4,7 +4,7 @@
 
 use super::Bad;
 use super::layout::layout;
-use super::lower::{Binding, Lowering, not_modelled, wrong};
+use super::lower::{BY_NAME, Binding, Lowering, not_modelled, wrong};
 use super::op::{Abort, Op, TRUE};
 use crate::diagnostic::Diagnostic;
 use crate::syntax::ast::{Function, Instruction, Module, Operand};
@@ -15,6 +15,10 @@ const MOST_CODE: usize = 1 << 20;
 
 /// Calls within calls.
 const MOST_DEPTH: usize = 64;
+
+fn through_a_register() -> Bad {
+    not_modelled("a call through a register", BY_NAME)
+}
 
 /// The function and the operands of its results and parameters.
 type Call<'a> = (&'a Function, Vec<(String, Binding)>);
@@ -96,13 +100,14 @@ impl Lowering {
             [Operand::Name(name), Operand::List(parameters)] => (&none, name, parameters),
             [Operand::List(results), Operand::Name(name)] => (results, name, &none),
             [Operand::List(results), Operand::Name(name), Operand::List(parameters)] => (results, name, parameters),
+            [_, Operand::Name(_), _, Operand::Name(_)] => return Err(through_a_register()),
             _ => return Err(not_modelled("this call", "Write `call (result), function, (parameters);`.")),
         };
         // A declaration may stand before the definition.
         let named = || module.functions.iter().filter(|f| f.name == *name && !f.is_entry);
         let Some(function) = named().find(|f| f.body.is_some()).or_else(|| named().next()) else {
             return Err(match self.lookup(name) {
-                Some(_) => not_modelled("a call through a register", "Call the function by its name."),
+                Some(_) => through_a_register(),
                 None => self.undeclared(name),
             });
         };

@@ -135,6 +135,9 @@ pub(super) fn module(text: &str, module: &Module) -> Result<Program, Vec<Diagnos
 /// The code of what is not modelled.
 const NOT_MODELLED: &str = "not-modelled";
 
+/// The way out where the address of a function is called.
+pub(super) const BY_NAME: &str = "Call the function by its name: calls through its address are not modelled.";
+
 pub(super) fn not_modelled(what: &str, help: &str) -> Bad {
     Bad {
         code: NOT_MODELLED,
@@ -445,13 +448,7 @@ impl Lowering {
                     self.scopes.pop();
                 }
                 Statement::Prototype(function) => {
-                    errors.push(at(
-                        text,
-                        module,
-                        function.span,
-                        None,
-                        not_modelled("a call prototype", "Inline the function: calls are not modelled yet."),
-                    ));
+                    errors.push(at(text, module, function.span, None, not_modelled("a call prototype", BY_NAME)));
                 }
                 Statement::Targets(name, targets, span) => {
                     let labels: Result<Vec<usize>, Bad> = targets

@@ -2,7 +2,7 @@
 
 use super::decode::types;
 use super::layout::{layout, next_multiple, type_bytes};
-use super::lower::{Binding, Lowering, not_modelled, wrong};
+use super::lower::{BY_NAME, Binding, Lowering, not_modelled, wrong};
 use super::op::Reg;
 use super::registers::Plan;
 use super::{Bad, SharedVariable};
@@ -68,12 +68,23 @@ pub(super) fn module_variables(module: &Module) -> (Vec<Variable>, Vec<(Span, Ba
         }
     }
     for (v, base, bytes) in placed {
-        match content(v, bytes as usize, &addresses) {
-            Ok(content) => list.push(Variable { name: v.name.clone(), base, content, constant: v.space == "const" }),
-            Err(bad) => errors.push((v.span, bad)),
-        }
+        // With a value that is refused it is declared all the same.
+        let content = content(v, bytes as usize, &addresses).unwrap_or_else(|bad| {
+            errors.push((v.span, function_named(module, v).unwrap_or(bad)));
+            Vec::new()
+        });
+        list.push(Variable { name: v.name.clone(), base, content, constant: v.space == "const" });
     }
     (list, errors)
+}
+
+/// What is said of a table of functions.
+fn function_named(module: &Module, v: &ast::Variable) -> Option<Bad> {
+    let function = v.initial.iter().find_map(|value| match value {
+        Operand::Name(name) => module.functions.iter().find(|f| f.name == *name),
+        _ => None,
+    })?;
+    Some(not_modelled(&format!("an initialiser with the address of the function `{}`", function.name), BY_NAME))
 }
 
 fn content(v: &ast::Variable, bytes: usize, addresses: &HashMap<&str, u64>) -> Result<Vec<u8>, Bad> {

@@ -1,6 +1,6 @@
 //! Mistakes that examples of CuTe DSL make: the finding names their cause.
 
-use super::case::{Base, Case, Expect, case, first, says};
+use super::case::{Base, Case, Expect, case, first, run, says, told};
 use Base::Small;
 
 /// CTA 0 loads 256 bytes and waits for them; CTA 1 reads them behind the cluster barrier.
@@ -180,6 +180,27 @@ pub fn cases() -> Vec<Case> {
 #[test]
 fn who_uses_a_stage_says_that_it_is_free() {
     says(&first(RING, &[("@release", "")], |_| ()), &["Nobody but warp 0 has arrived at it", "in every round"]);
+}
+
+/// Who leaves for good is none who arrives too often.
+#[test]
+fn arrivals_that_were_dropped_are_told() {
+    let edits = [("@release", "@%p4 mbarrier.arrive_drop.shared::cta.b64 _, [%r7+16]; // @release")];
+    let found = first(RING, &edits, |_| ());
+    assert_eq!(found.code, "mbarrier-overflow");
+    says(
+        &found,
+        &["initialised for 1 arrival a phase", "arrive_drop has taken 1 of them away", "execute mbarrier.arrive here"],
+    );
+}
+
+/// A reader whose parity stays the same reads too early and frees too early: that is one mistake.
+#[test]
+fn a_parity_that_stays_the_same_is_one_finding() {
+    let wait = "mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r7], 0; // @full";
+    let report = run(RING, &[("@full", wait)], |_| (), 400_000);
+    let [found] = &report.findings[..] else { panic!("{}", told(&report.findings)) };
+    says(found, &["a second time", "change with each phase"]);
 }
 
 /// One warp waits for what a copy of the other brought, and then the other for the same, with the parity of the phase behind it.

@@ -23,6 +23,17 @@ pub fn rows() -> Vec<Row> {
             "lanes-missing",
         ),
     ];
+    // Tiles of 16 lanes, each with a mask of its own.
+    rows.push(
+        each(
+            32,
+            "shl.b32 %r1, %r98, 2; mov.u32 %r2, smem; add.u32 %r1, %r1, %r2; st.shared.b32 [%r1], %r98;
+             and.b32 %r3, %r98, 16; shl.b32 %r3, 0xffff, %r3; bar.warp.sync %r3; xor.b32 %r1, %r1, 32; ld.shared.b32 %r0, [%r1];",
+            |n| n ^ 8,
+        )
+        .without("bar.warp.sync %r3;", "missing-warp-sync")
+        .with("bar.warp.sync %r3;", "bar.warp.sync 0xffff;", "lanes-missing"),
+    );
     for by in [
         "bar.sync 0;",
         "bar.cta.sync 1;",

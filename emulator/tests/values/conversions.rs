@@ -207,6 +207,25 @@ fn whole() -> Vec<Row> {
         op("cvt.sat.f16.f16", 'h', &[('h', 0x4100)], 0x3c00),
         op("cvt.f16.f16", 'h', &[('h', 0x4100)], 0x4100),
         op("cvt.bf16.bf16", 'h', &[('h', 0x4020)], 0x4020),
+        // 2.5, −2.5 and −0.25 to whole numbers, as CUDA's hrint, htrunc, hfloor and hceil of BF16 write it.
+        op("cvt.rni.bf16.bf16", 'h', &[('h', 0x4020)], 0x4000),
+        op("cvt.rzi.bf16.bf16", 'h', &[('h', 0xc020)], 0xc000),
+        op("cvt.rmi.bf16.bf16", 'h', &[('h', 0xc020)], 0xc040),
+        op("cvt.rpi.bf16.bf16", 'h', &[('h', 0xbe80)], 0x8000),
+        // Two numbers, cut off; further up what was in the lowest bits of a third.
+        op("cvt.pack.sat.s16.s32", 'r', &[('r', 0xffff_0000), ('r', 5)], 0x8000_0005),
+        op("cvt.pack.sat.u16.s32", 'r', &[('r', 0x7fff_ffff), ('r', 0xffff_ffff)], 0xffff_0000),
+        op("cvt.pack.sat.s8.s32.b32", 'r', &[('r', 0xffff_ff00), ('r', 300), ('r', 0x1234_5678)], 0x5678_807f),
+        op("cvt.pack.sat.u8.s32.b32", 'r', &[('r', 256), ('r', 0xffff_fffe), ('r', 0x1234_5678)], 0x5678_ff00),
+        op("cvt.pack.sat.s4.s32.b32", 'r', &[('r', 9), ('r', 0xffff_fff0), ('r', 0x1234_5678)], 0x3456_7878),
+        op("cvt.pack.sat.u4.s32.b32", 'r', &[('r', 16), ('r', 0xffff_fff0), ('r', 0x1234_5678)], 0x3456_78f0),
+        op("cvt.pack.sat.s2.s32.b32", 'r', &[('r', 9), ('r', 0xffff_fff0), ('r', 0x1234_5678)], 0x2345_6786),
+        op("cvt.pack.sat.u2.s32.b32", 'r', &[('r', 9), ('r', 0xffff_fff0), ('r', 0x1234_5678)], 0x2345_678c),
+        // 1 and half a step, and 2^-50 more: rounded once.
+        op("cvt.rn.f16.f64", 'h', &[('e', 0x3ff0_0200_0000_0000)], 0x3c00),
+        op("cvt.rn.f16.f64", 'h', &[('e', 0x3ff0_0200_0000_0004)], 0x3c01),
+        op("cvt.rn.bf16.f64", 'h', &[('e', 0x3ff0_1000_0000_0000)], 0x3f80),
+        op("cvt.rn.bf16.f64", 'h', &[('e', 0x3ff0_1000_0000_0004)], 0x3f81),
         op("cvt.sat.f64.f64", 'e', &[('e', 0x4004 << 48)], 0x3ff0 << 48),
         op("cvt.f64.f64", 'e', &[('e', 0x4004 << 48)], 0x4004 << 48),
     ]);

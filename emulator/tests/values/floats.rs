@@ -237,6 +237,9 @@ fn halves() -> Vec<Row> {
         same("fma.rn.bf16", 'h', &[0x4040, 0x42b2, 0x8d80], 0x4385),
         // 3 · 89 = 267 is half-way between 266 and 268; 2^-100 decides, though FP64 cannot hold the sum.
         same("fma.rn.bf16x2", 'r', &[0x4040_4040, 0x42b2_42b2, 0x8d80_0d80], 0x4385_4386),
+        // The same where the even one is below, as an H200 has it.
+        same("fma.rn.bf16", 'h', &[0xde88, 0xde88, 0x60d6], 0x7d91),
+        same("fma.rn.bf16", 'h', &[0xde88, 0xde88, 0], 0x7d90),
         same("fma.rn.relu.bf16", 'h', &[0xbf80, 0x3f80, 0], 0),
         same("fma.rn.relu.bf16x2", 'r', &[0xbf80_3f80, 0x3f80_3f80, 0], 0x3f80),
     ]);

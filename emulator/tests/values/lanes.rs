@@ -35,6 +35,18 @@ pub fn rows() -> Vec<Row> {
             |n| if n < 16 { n ^ 1 } else { 7 },
         )
         .with("0x1f, 0xffff;", "0x1f, 0xffffffff;", "lanes-missing"),
+        // Tiles of 16 and of 4 lanes execute one instruction with a mask each, as cooperative groups do.
+        each(32, &tile(16, "shfl.sync.bfly.b32 %r0, %r98, 8, 0x101f, %r3;"), |n| n ^ 8),
+        each(32, &tile(4, "shfl.sync.idx.b32 %r0, %r98, 1, 0x1c1f, %r3;"), |n| n / 4 * 4 + 1),
+        each(32, &tile(4, "setp.eq.u32 %p1, %r98, 9; vote.sync.ballot.b32 %r0, %p1, %r3;"), |n| {
+            if n / 4 == 2 { 1 << 9 } else { 0 }
+        }),
+        // One lane of a tile does not come, and masks of which some leave out who has them.
+        each(32, &tile(4, "redux.sync.add.u32 %r0, %r98, %r3;"), |n| n / 4 * 16 + 6)
+            .with("redux", "setp.ne.u32 %p1, %r98, 20;\n@%p1 redux", "lanes-missing")
+            .with("and.b32 %r3, %r98, 28;", "and.b32 %r3, %r98, 24;", "lanes-missing"),
+        each(32, &tile(8, "shr.u32 %r4, %r98, 1; match.any.sync.b32 %r0, %r4, %r3;"), |n| 3 << (n & !1)),
+        each(32, &tile(8, "elect.sync %r0|%p1, %r3;"), |n| n & !7),
         each(32, "setp.lt.u32 %p1, %r98, 5; vote.sync.ballot.b32 %r0, %p1, 0xffffffff;", |_| 0b11111),
         each(32, "setp.lt.u32 %p1, %r98, 5; vote.sync.ballot.b32 %r0, !%p1, 0xffffffff;", |_| 0xffff_ffe0),
         each(32, "setp.lt.u32 %p1, %r98, 5; vote.sync.any.pred %p2, %p1, 0xffffffff; selp.b32 %r0, 1, 0, %p2;", |_| 1),
@@ -104,10 +116,15 @@ pub fn rows() -> Vec<Row> {
             "mov.u32 %r1, %lanemask_le; mov.u32 %r2, %lanemask_gt; xor.b32 %r1, %r1, %r2; mov.u32 %r2, %lanemask_eq; xor.b32 %r0, %r1, %r2;",
             |n| 0xffff_ffff ^ 1 << n,
         ),
-        // 96 threads have three warps, also in a cluster of two CTAs.
-        each(96, "mov.u32 %r0, %nwarpid;", |_| 3).ctas(2, 2),
+        // Numbers that warps of an SM may have, whatever the CTA has (PTX ISA 10.6: the maximum): 64 on an H200.
+        each(96, "mov.u32 %r0, %nwarpid;", |_| 64).ctas(2, 2),
         one("mov.u32 %r1, %nctaid.x; mov.u32 %r2, %ntid.x; shl.b32 %r2, %r2, 8; or.b32 %r0, %r1, %r2;", 0x101),
     ]
+}
+
+/// %r3 is the mask of this lane's tile.
+fn tile(lanes: u32, body: &str) -> String {
+    format!("and.b32 %r3, %r98, {}; shl.b32 %r3, {:#x}, %r3; {body}", 32 - lanes, (1u32 << lanes) - 1)
 }
 
 /// Lane n holds n − 4, lane 0 a NaN.

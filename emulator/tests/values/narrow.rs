@@ -263,6 +263,9 @@ fn tf32() -> Vec<Row> {
     ] {
         rows.push(op(&format!("cvt.{rounding}.tf32.f32"), 'r', &[('f', NAN)], wanted));
     }
+    // Such as would be rounded up, and over.
+    rows.push(op("cvt.rna.tf32.f32", 'r', &[('f', 0x7fff_bdb5)], 0x7fff_a000));
+    rows.push(op("cvt.rna.tf32.f32", 'r', &[('f', 0xffff_ffff)], 0xffff_e000));
     rows
 }
 

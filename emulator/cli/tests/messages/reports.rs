@@ -177,3 +177,21 @@ fn runs_that_are_no_whole_runs_say_so() {
         assert!(out.contains(&format!("\"timing_only\": {says}")), "{out}");
     }
 }
+
+/// A kernel that takes over clusters, where all of them run at once: no seed shows what it does with one, and the runs say so.
+#[test]
+fn requests_that_no_seed_grants_are_told() {
+    let body = "@!%p0 bra WAIT;\nmbarrier.init.shared::cta.b64 [bar], 1;\nmbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 16;\n\
+                clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [tile], [bar];\n\
+                AGAIN:\nmbarrier.try_wait.parity.shared::cta.b64 %p1, [bar], 0;\n@!%p1 bra AGAIN;\nWAIT:";
+    let refused = "here each request is refused, since all clusters run at once. With `resident_clusters` 1";
+    let grid = launch(32).replace("\"grid\": [1, 1, 1]", "\"grid\": [3, 1, 1]");
+    for (arguments, more) in [(&[][..], true), (&["--seed", "3"], false), (&["--seeds", "0..3"], false)] {
+        let said = emulate_texts(&kernel(body), &grid, arguments).out;
+        assert!(said.contains(refused), "{arguments:?}: {said}");
+        assert_eq!(said.contains("`--seeds 0..50` tries some"), more, "{arguments:?}: {said}");
+    }
+    let one = grid.replace("\"block\"", "\"attributes\": {\"resident_clusters\": 1}, \"block\"");
+    let said = emulate_texts(&kernel(body), &one, &["--seeds", "0..3"]).out;
+    assert!(!said.contains("depends on time"), "{said}");
+}

@@ -87,6 +87,8 @@ pub struct Mbarrier {
     /// Number of the phase that is not complete, from 0.
     pub phase: u64,
     pub expected: u32,
+    /// How many arrivals `arrive_drop` has taken away from each phase, and where it did so last.
+    pub dropped: Option<(u32, u32)>,
     pub pending: u32,
     pub bytes: i64,
     /// Bytes of the current phase, and of the one before.
@@ -235,6 +237,7 @@ impl Mbarrier {
             init: Stamp::new(0, 0, 0, 0),
             phase: 0,
             expected: 0,
+            dropped: None,
             pending: 0,
             bytes: 0,
             traffic: Traffic::default(),
@@ -292,8 +295,10 @@ impl Mbarrier {
     }
 
     /// `arrive_drop`: the phases behind take so many arrivals fewer.
-    pub fn drop_expected(&mut self, count: u32) {
-        self.expected = self.expected.saturating_sub(count);
+    pub fn drop_expected(&mut self, count: u32, site: u32) {
+        let taken = count.min(self.expected);
+        self.expected -= taken;
+        self.dropped = Some((self.dropped.map_or(0, |(before, _)| before) + taken, site));
     }
 
     /// A copy will complete the current phase. One that completes it too and writes some of the same bytes.

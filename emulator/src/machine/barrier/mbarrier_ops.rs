@@ -145,12 +145,16 @@ impl Cluster<'_> {
                     ))));
                 }
                 if kind.drops {
-                    self.barriers[barrier as usize].drop_expected(count);
+                    self.barriers[barrier as usize].drop_expected(count, site);
                 }
                 let span = Span::of_warp(w, time, time);
                 let arrival = Arrival { count, announced: bytes.unwrap_or(0), site, engine: false };
                 let arrived = self.arrive(barrier, arrival, &views, span);
+                let dropped = self.barriers[barrier as usize].dropped.is_some();
                 arrived.map_err(|stop| {
+                    if dropped {
+                        return stop;
+                    }
                     let stop = self.behind_a_wait_that_passed_again(w, stop);
                     let stop = self.behind_a_wait_that_passed_early(w, before, site, stop);
                     let stop = self.behind_no_wait(w, before, site, stop);
@@ -214,7 +218,9 @@ impl Cluster<'_> {
         let phase = self.barriers[barrier as usize].phase;
         if self.barriers[barrier as usize].arrive(count, site, views).is_err() {
             let b = &self.barriers[barrier as usize];
-            let (pending, expected, init) = (b.pending, b.expected, b.init.site);
+            let (pending, init) = (b.pending, b.init.site);
+            let dropped = b.dropped.filter(|&(taken, _)| count <= pending + taken);
+            let expected = b.expected + b.dropped.map_or(0, |(taken, _)| taken);
             let mut earlier: Vec<u32> = b.arrivals.iter().chain(&b.previous).map(|a| a.0).collect();
             earlier.dedup();
             self.overflowed = Some((barrier, span.w));
@@ -232,6 +238,11 @@ impl Cluster<'_> {
             diagnostic
                 .labels
                 .push(self.label(init, format!("initialised for {} a phase", counted(expected, "arrival"))));
+            if let Some((taken, drop)) = dropped {
+                let text = format!("arrive_drop has taken {taken} of them away, for all phases behind its own");
+                diagnostic.labels.push(self.label(drop, text));
+                diagnostic.help = "Let threads that arrive in later phases, too, execute mbarrier.arrive here, not mbarrier.arrive_drop.".into();
+            }
             for at in earlier.into_iter().take(2).filter(|&at| at != site) {
                 diagnostic.labels.push(self.label(at, "this arrived, too"));
             }

@@ -6,7 +6,7 @@ use crate::machine::cluster::{Cluster, Stop};
 use crate::machine::explain::names::counted_are;
 use crate::machine::state::{At, Span};
 use crate::machine::warp::registers::lanes;
-use crate::machine::warp::{NarrowFence, State};
+use crate::machine::warp::{NarrowFence, State, Warp};
 use crate::program::op::Op;
 use crate::program::opcode;
 use crate::protocol::What;
@@ -185,8 +185,16 @@ impl Cluster<'_> {
 
     fn warp_sync(&mut self, at: At, m: u16) -> Result<(), Stop> {
         let At { w, f, mask, .. } = at;
-        let first = mask.trailing_zeros() as usize;
-        let member = self.warps[w].registers.b32[usize::from(m)][first];
+        let Warp { registers, live, .. } = &self.warps[w];
+        let (member, same) = registers.first_value(m, mask);
+        // Tiles of less than a warp, each with a mask of its own: none waits for another.
+        if same != mask && registers.by_value(m, mask).all(|(member, lanes)| member & live == lanes) {
+            registers.by_value(m, mask).for_each(|(_, lanes)| self.record.meet(w, lanes, at.site));
+            if mask == *live {
+                self.warps[w].synchronised();
+            }
+            return Ok(());
+        }
         if mask & !member != 0 {
             return Err(Some(Box::new(self.problem(
                 "lanes-missing",

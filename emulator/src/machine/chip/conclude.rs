@@ -2,7 +2,7 @@
 
 use super::spare::Spare;
 use super::{Chip, Running};
-use crate::diagnostic::Label;
+use crate::diagnostic::{Label, Meaning};
 use crate::machine::cluster::Cluster;
 use crate::machine::explain::findings::Findings;
 use crate::machine::explain::protocol::TAKES_OVER;
@@ -163,6 +163,7 @@ impl<'a> Chip<'a> {
         if let [1..=u32::MAX, 0] = self.requests_refused_and_granted
             && let Some(label) = self.timing.iter_mut().find(|label| label.text == TAKES_OVER)
         {
+            label.meaning = Meaning::NeverGranted;
             label.text += "; here each request is refused, since all clusters run at once. With `resident_clusters` 1 in the launch's `attributes`, one runs at \
                            a time, and takes the others over";
         }

@@ -206,6 +206,7 @@ pub const FOLLOWS: &[Follows] = &[
     // Who takes one phase for the next goes on too early, and says so to others too early, or too often.
     Follows(BY_PARITY, &["mbarrier-overflow"], is_behind_a_second_pass, Then::Dropped),
     Follows(&["phase-overtaken"], &["operand-not-ready"], is_behind_a_second_pass, Then::Dropped),
+    Follows(&["race-shared"], &["mbarrier-overflow"], names_the_same_second_pass, Then::Dropped),
     Follows(&["mbarrier-overflow", "hang", "race-shared"], &["race-shared"], waits_again, Then::Behind),
     // An mbarrier that counts too few arrivals lets all go on too early that wait for it.
     Follows(&["phase-overtaken"], &["race-shared"], is_of_a_count_that_is_told, Then::Dropped),
@@ -451,6 +452,14 @@ fn is_behind_a_second_pass(one: &Diagnostic, other: &Diagnostic, statements: &St
     let mut again = other.labels.iter().filter(|label| label.meaning == Meaning::PassedAgain);
     let behind = |wait: &Label| one.labels.iter().any(|label| statements.lead(&wait.place, &label.place));
     again.any(|wait| has_line(one, wait) || behind(wait)) && one.severity < Severity::Error
+}
+
+/// Both say of one wait that it passed on a phase which had let it pass before.
+fn names_the_same_second_pass(one: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
+    let again = |d: &Diagnostic, at: &Place| {
+        d.labels.iter().any(|label| label.meaning == Meaning::PassedAgain && label.place.shown() == at.shown())
+    };
+    one.labels.iter().any(|label| again(one, &label.place) && again(other, &label.place))
 }
 
 /// The one is of a copy that writes the same bytes for two mbarriers, as the other says.

@@ -259,7 +259,8 @@ impl Cluster<'_> {
             Special::Nctaid(n) => axis(self.launch.grid, n),
             Special::Lane => lane,
             Special::Warp => warp.index,
-            Special::Nwarp => self.launch.block.iter().product::<u32>().div_ceil(32),
+            // As many as an SM holds, whatever the CTA has (PTX ISA 10.6); an H200 says 64.
+            Special::Nwarp => self.costs.sm_threads / 32,
             // Without clusters, each CTA is a cluster of one (PTX ISA 2.2.2).
             Special::ClusterId(n) => axis(std::array::from_fn(|n| cta.id[n] / extent[n]), n),
             Special::NclusterId(n) => axis(std::array::from_fn(|n| self.launch.grid[n] / extent[n]), n),

@@ -44,35 +44,48 @@ fn each(b: &[u32; 32], c: &[u32; 32], source: impl Fn(Place) -> (u32, bool)) -> 
 impl Cluster<'_> {
     /// `elect`, `shfl`, `vote`, `redux`, `match`: what lanes tell each other. All lanes of the member mask must be here.
     pub fn exchange(&mut self, at: At, op: &Op) -> Result<(), Stop> {
-        let At { w, f, mask, site } = at;
-        let first = mask.trailing_zeros() as usize;
         let member = match *op {
             Op::Elect { mask: m, .. }
             | Op::Shuffle { mask: m, .. }
             | Op::Vote { mask: m, .. }
             | Op::Reduce { mask: m, .. }
-            | Op::Match { mask: m, .. } => self.warps[w].registers.b32[usize::from(m)][first],
-            _ => mask,
+            | Op::Match { mask: m, .. } => m,
+            _ => return self.exchange_among(at, op),
         };
-        let live = self.warps[w].live;
-        if member & live & !mask != 0 || mask & !member != 0 {
-            let missing = member & live & !mask;
-            return Err(Some(Box::new(self.problem(
-                "lanes-missing",
-                site,
-                format!(
-                    "{} of a warp reached this instruction, its member mask is {member:#010x}",
-                    Self::lanes_text(mask)
-                ),
-                "A `.sync` instruction waits for all lanes that its member mask names, and no other lane may execute \
-                 it (PTX ISA 9.7.9.6, 9.7.13.9, 9.7.13.14); lanes that come to it apart are not modelled.",
-                if missing == 0 {
-                    format!("Name the lanes of {:#010x} in the mask too, or keep them away from here.", mask & !member)
-                } else {
-                    format!("Let the lanes of {missing:#010x} come here too, or leave them out of the mask.")
-                },
-            ))));
+        let mut rest = at.mask;
+        while rest != 0 {
+            let (member, mask) = self.warps[at.w].registers.first_value(member, rest);
+            rest &= !mask;
+            let missing = member & self.warps[at.w].live & !mask;
+            if missing != 0 || mask & !member != 0 {
+                return Err(Some(Box::new(self.problem(
+                    "lanes-missing",
+                    at.site,
+                    format!(
+                        "{} of a warp reached this instruction, its member mask is {member:#010x}",
+                        Self::lanes_text(mask)
+                    ),
+                    "A `.sync` instruction waits for all lanes that its member mask names, and no other lane may execute \
+                     it (PTX ISA 9.7.9.6, 9.7.13.9, 9.7.13.14); lanes that come to it apart are not modelled.",
+                    if missing == 0 {
+                        format!(
+                            "Name the lanes of {:#010x} in the mask too, or keep them away from here.",
+                            mask & !member
+                        )
+                    } else {
+                        format!("Let the lanes of {missing:#010x} come here too, or leave them out of the mask.")
+                    },
+                ))));
+            }
+            self.exchange_among(At { mask, ..at }, op)?;
         }
+        Ok(())
+    }
+
+    /// The same among lanes of one member mask. Tiles of less than a warp execute one instruction with a mask each.
+    fn exchange_among(&mut self, at: At, op: &Op) -> Result<(), Stop> {
+        let At { w, f, mask, site } = at;
+        let first = mask.trailing_zeros() as usize;
         self.record.meet(w, mask, site);
         match *op {
             Op::Elect { d, p, .. } => {

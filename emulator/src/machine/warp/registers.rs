@@ -196,6 +196,24 @@ impl Registers {
         *d = *d & !mask | value & mask;
     }
 
+    /// What the first of these lanes holds in a register, and those of them that hold the same.
+    pub fn first_value(&self, r: u16, among: u32) -> (u32, u32) {
+        let values = &self.b32[usize::from(r)];
+        let value = values[among.trailing_zeros() as usize % 32];
+        let same = values.iter().enumerate().fold(0, |same, (lane, &other)| same | u32::from(other == value) << lane);
+        (value, same & among)
+    }
+
+    /// The values of these lanes in a register, each once, with the lanes that hold it.
+    pub fn by_value(&self, r: u16, among: u32) -> impl Iterator<Item = (u32, u32)> {
+        let mut rest = among;
+        std::iter::from_fn(move || {
+            let group = (rest != 0).then(|| self.first_value(r, rest))?;
+            rest &= !group.1;
+            Some(group)
+        })
+    }
+
     /// Writes one value to these lanes.
     pub fn broadcast(&mut self, d: Reg, mask: u32, value: u64) {
         match d {

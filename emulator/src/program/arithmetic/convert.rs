@@ -3,6 +3,7 @@
 //! The frequent ones are functions of many lanes; [`Conversion`] does every pair of types, a lane at a time.
 
 use super::lanes::{bits, h, i, lanes, s16};
+use super::packed::in_32_bits;
 use super::to_halves::{to_bf16, to_f16, to_f16x2};
 use crate::program::op::Alu;
 use half::{bf16, f16};
@@ -137,8 +138,8 @@ impl Type {
             Type::F16 if nan => 0x7fff,
             Type::Bf16 if nan => 0x7fff,
             Type::F32 if nan => 0x7fff_ffff,
-            Type::F16 => f16::from_f64(value).to_bits().into(),
-            Type::Bf16 => bf16::from_f64(value).to_bits().into(),
+            Type::F16 => f16::from_f64(in_32_bits(value)).to_bits().into(),
+            Type::Bf16 => bf16::from_f64(in_32_bits(value)).to_bits().into(),
             Type::F32 => (value as f32).to_bits().into(),
             _ if nan => 0x7fff_ffff_ffff_ffff,
             _ => value.to_bits(),

@@ -128,8 +128,11 @@ fn tf32(x: u32, tie: Tie, relu: bool, satfinite: bool) -> u32 {
     let sign = x & 0x8000_0000;
     let magnitude = x & 0x7fff_ffff;
     if tie == Tie::Away {
-        // The assembler makes integer operations of it, for NaNs, too: an H200 makes an infinity of 0xff800001, and with `.satfinite`
-        // 0x7fbfe000 of 0x7fc00000 (silicon/convert/to_tf32). The ISA does not say what becomes of them.
+        // The assembler makes integer operations of it, for NaNs, too: an H200 cuts them off, which makes an infinity of 0xff800001, and
+        // with `.satfinite` it makes 0x7fbfe000 of 0x7fc00000 (silicon/convert/to_tf32). The ISA does not say what becomes of them.
+        if magnitude > 0x7f80_0000 && !satfinite {
+            return x & !0x1fff;
+        }
         let rounded = x.wrapping_add(0x1000) & !0x1fff;
         let special = satfinite && rounded >> 23 & 0xff == 0xff;
         return if special { rounded - 0x2000 } else { rounded };

@@ -128,13 +128,13 @@ macro_rules! half_type {
     ($name:ident, $ty:ident) => {
         /// One value of this type, by its bits. Each result is rounded once, to nearest even; a NaN is 0x7FFF.
         pub mod $name {
-            use super::{odd_sum, $ty};
+            use super::{in_32_bits, odd_sum, $ty};
 
             fn wide(x: u16) -> f64 {
                 $ty::from_bits(x).to_f64()
             }
             fn round(x: f64) -> u16 {
-                if x.is_nan() { 0x7fff } else { $ty::from_f64(x).to_bits() }
+                if x.is_nan() { 0x7fff } else { $ty::from_f64(in_32_bits(x)).to_bits() }
             }
             /// After `neg` and `abs`, too, a NaN is that one (measured on an H200, silicon/float).
             pub fn canonical(x: u16) -> u16 {
@@ -188,6 +188,12 @@ half_type!(brain, bf16);
 /// A subnormal FP16 number becomes zero (`.ftz`).
 pub fn flush16(x: u32) -> u32 {
     if x & 0x7c00 == 0 { x & 0x8000 } else { x }
+}
+
+/// A value of FP64, rounded to odd in the upper half of its bits: `half` makes 16 bits of these alone, or rounds to FP32 on the way.
+pub fn in_32_bits(x: f64) -> f64 {
+    let (high, low) = (x.to_bits() >> 32, x.to_bits() as u32);
+    if x.is_finite() { f64::from_bits((high | u64::from(low != 0)) << 32) } else { x }
 }
 
 /// A sum in FP64, rounded to odd: rounding it again to a narrower type gives what one rounding would have given.

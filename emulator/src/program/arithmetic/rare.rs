@@ -13,6 +13,20 @@ pub fn alu(base: &str, mods: &[&str], ty: &str) -> Option<Alu> {
         ("szext", ["clamp"], "s32") => lanes!(B32 |a: u32, n: u32| extended(a, n, true, true)),
         ("szext", ["wrap"], "u32") => lanes!(B32 |a: u32, n: u32| extended(a, n, false, false)),
         ("szext", ["wrap"], "s32") => lanes!(B32 |a: u32, n: u32| extended(a, n, false, true)),
+        ("cvt", ["pack", "sat", "u16"], "s32") => lanes!(B32 |a: u32, b: u32| packed::<16>(a, b, 0, false)),
+        ("cvt", ["pack", "sat", "s16"], "s32") => lanes!(B32 |a: u32, b: u32| packed::<16>(a, b, 0, true)),
+        ("cvt", ["pack", "sat", "u8", "s32"], "b32") => {
+            lanes!(T32 |a: u32, b: u32, c: u32| packed::<8>(a, b, c, false))
+        }
+        ("cvt", ["pack", "sat", "s8", "s32"], "b32") => lanes!(T32 |a: u32, b: u32, c: u32| packed::<8>(a, b, c, true)),
+        ("cvt", ["pack", "sat", "u4", "s32"], "b32") => {
+            lanes!(T32 |a: u32, b: u32, c: u32| packed::<4>(a, b, c, false))
+        }
+        ("cvt", ["pack", "sat", "s4", "s32"], "b32") => lanes!(T32 |a: u32, b: u32, c: u32| packed::<4>(a, b, c, true)),
+        ("cvt", ["pack", "sat", "u2", "s32"], "b32") => {
+            lanes!(T32 |a: u32, b: u32, c: u32| packed::<2>(a, b, c, false))
+        }
+        ("cvt", ["pack", "sat", "s2", "s32"], "b32") => lanes!(T32 |a: u32, b: u32, c: u32| packed::<2>(a, b, c, true)),
         ("fns", [], "b32") => lanes!(T32 nth_bit),
         ("cnot", [], "b16") => lanes!(U32 |a: u32| u32::from(a & 0xffff == 0)),
         ("cnot", [], "b32") => lanes!(U32 |a: u32| u32::from(a == 0)),
@@ -63,6 +77,14 @@ pub fn alu(base: &str, mods: &[&str], ty: &str) -> Option<Alu> {
         ("cos", ["approx", "ftz"], "f32") => lanes!(U32 |a: u32| bits_z(f64::from(z(a)).cos() as f32)),
         _ => return None,
     })
+}
+
+/// `cvt.pack`: two numbers in the lowest bits, each cut off to so many, and what was there further up.
+fn packed<const BITS: u32>(a: u32, b: u32, c: u32, signed: bool) -> u32 {
+    let ones = (1 << BITS) - 1;
+    let (least, greatest) = if signed { (-(1 << (BITS - 1)), ones >> 1) } else { (0, ones) };
+    let cut = |x: u32| (i(x).clamp(least, greatest) & ones) as u32;
+    c.checked_shl(2 * BITS).unwrap_or(0) | cut(a) << BITS | cut(b)
 }
 
 /// `bmsk`: so many ones from a bit on.

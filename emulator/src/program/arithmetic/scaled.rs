@@ -3,6 +3,7 @@
 
 use super::lanes::{f, lanes};
 use super::narrow::{E2M1, E2M3, E3M2, E4M3, E5M2};
+use super::packed::in_32_bits;
 use crate::program::op::Alu;
 use half::bf16;
 
@@ -25,7 +26,7 @@ fn bf16_of(x: f64, relu: bool, satfinite: bool) -> u32 {
     if relu && x.is_sign_negative() {
         return 0;
     }
-    let nearest = bf16::from_f64(x);
+    let nearest = bf16::from_f64(in_32_bits(x));
     let clamped = if satfinite { nearest.clamp(bf16::MIN, bf16::MAX) } else { nearest };
     clamped.to_bits().into()
 }

@@ -15,7 +15,7 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
         "selp" => selp(l, mods, o).map(Some),
         "mov" => mov(l, mods, o),
         "cvta" => cvta(l, mods, o),
-        "cvt" => cvt(l, mods, o),
+        "cvt" if mods.first() != Some(&"pack") => cvt(l, mods, o),
         "and" | "or" | "xor" | "not" if mods == ["pred"] => predicate(l, base, o).map(Some),
         "lop3" if mods == ["b32"] => {
             o.expect(5..=5)?;

@@ -134,6 +134,8 @@ fn wants(base: &str, mods: &[&str], operand: usize) -> Want {
         ("atom", 0) | ("atom" | "red", 1..) => {
             Want::of(mods.iter().rev().find(|m| named(m).is_some()).copied().unwrap_or_default())
         }
+        ("cvt", 3) if mods.first() == Some(&"pack") => Want::of("b32"),
+        ("cvt", _) if mods.first() == Some(&"pack") => Want::of("s32"),
         // Where BF16 is, no wider registers are.
         ("cvt", 0) if mods.contains(&"bf16") => Want::of(before),
         ("cvt", _) if mods.contains(&"bf16") => Want::of(ty),
