@@ -172,3 +172,34 @@ fn packed_elements_are_no_padded_ones() {
     assert_eq!(found.title, "an MMA takes elements of B for padded ones, which were loaded side by side");
     assert!(found.help.contains("u4_align16"), "{}", found.help);
 }
+
+/// A kernel whose threads copy their tiles, with random numbers: by those it is known where chunks came from.
+fn copied(edit: (usize, &str, &str)) -> Report {
+    super::lines::broken(false, "cp_async", &[edit])
+}
+
+/// One MMA of four takes an operand that threads copied half a slice beside where it belongs: that cannot be meant, although all of the tile is read
+/// in turn. Said once, of that MMA; half a tile further on, it may be meant.
+#[test]
+fn one_slice_of_a_copied_tile_lies_beside() {
+    for (line, operand) in [(349, "A"), (351, "B")] {
+        let report = copied((line, ", 4", ", 5"));
+        let found = only(&report, "depth-mismatch", 354);
+        assert!(found.title.contains(&format!("depths 40 to 55 of {operand}")), "{}", told(&report.findings));
+        assert!(!found.labels[0].text.contains("another statement"), "{}", told(&report.findings));
+        let report = copied((line, ", 4", ", 0"));
+        assert!(common::codes(&report).is_empty(), "{}", told(&report.findings));
+        let crosswise = report.notes.iter().filter(|d| d.code == "depth-mismatch");
+        assert!(crosswise.count() > 0, "{}", told(&report.notes));
+    }
+    // The second of four, of which nothing is known yet when it comes.
+    only(&copied((341, ", 2", ", 1")), "depth-mismatch", 347);
+}
+
+/// Threads copy to the chunk beside the right one, where others belong that their neighbours copy: the tile is stored wrongly, and that its stores meet
+/// is no second mistake.
+#[test]
+fn a_chunk_is_stored_over_its_neighbour() {
+    let report = copied((119, "[ %r17 + 0 ]", "[ %r17 + 16 ]"));
+    only(&report, "swizzle-mismatch", 119);
+}

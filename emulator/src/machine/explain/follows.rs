@@ -175,6 +175,8 @@ pub const FOLLOWS: &[Follows] = &[
     Follows(&[TOO_EARLY], &[TOO_EARLY], names_copies_alone, Then::Dropped),
     // A piece of a tile was not written anew where its store races.
     Follows(&["swizzle-mismatch"], &["race-shared"], has_both_places, Then::Behind),
+    // What is stored to another chunk than its own meets the one that belongs there.
+    Follows(&["race-shared"], &["swizzle-mismatch"], is_of_a_misplaced_store, Then::Dropped),
     // Who does not wait at the cluster's barrier does not know what was done before it.
     Follows(&["mbarrier-init-unordered"], &["cluster-barrier"], anywhere, Then::Behind),
     Follows(&["phase-completed-early", "can-hang", "hang"], &["issued-by-many-lanes"], shares_a_line, Then::Dropped),
@@ -359,6 +361,16 @@ fn begins_with(one: &Diagnostic, other: &Diagnostic, said: &[Meaning]) -> bool {
 
 fn has_both_places(one: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
     one.labels.iter().take(2).all(|label| has_line(other, label))
+}
+
+/// The other begins with a store of threads, and the one is of it and of another one, or of it in two threads.
+fn is_of_a_misplaced_store(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
+    let stores =
+        |label: &Label| [Does::Stores, Does::CopiesChunks].iter().any(|what| statements.are(&label.place, *what));
+    let [second, first, ..] = &one.labels[..] else { return false };
+    let misplaced = other.labels.first().filter(|label| stores(label) && other.severity > Severity::Note);
+    let both = stores(second) && stores(first);
+    both && misplaced.is_some_and(|store| is_at(one, &store.place))
 }
 
 fn is_placed(one: &Diagnostic, _: &Diagnostic, _: &Statements) -> bool {

@@ -25,6 +25,8 @@ pub enum Does {
     Meets,
     /// A copy of the TMA engine.
     Copies,
+    /// `cp.async`: a copy of a thread.
+    CopiesChunks,
     /// A store whose bytes an mbarrier counts.
     Sends,
     /// An MMA of the tensor core, with operands in shared memory or tensor memory.
@@ -125,6 +127,7 @@ impl<'a> Statements<'a> {
                 Op::BarrierWait { .. } => Does::Waits,
                 Op::Mma(_) => Does::Multiplies,
                 Op::Tma(_) => Does::Copies,
+                Op::AsyncCopy { .. } => Does::CopiesChunks,
                 Op::CtaBarrier { .. } | Op::BarrierReduce { .. } => Does::Meets,
                 _ => return None,
             })

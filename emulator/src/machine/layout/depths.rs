@@ -2,7 +2,7 @@
 
 use super::boxes::Laid;
 use super::taken::Taken;
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::machine::arithmetic::formats::Format;
 use crate::machine::cluster::Cluster;
 use crate::machine::coverage::sums::Line;
@@ -129,6 +129,8 @@ struct Doubted {
     /// An offset is told, by whatever is left of the tile; and where nothing is, whether it is told at all.
     of_offset: bool,
     only_if_left: bool,
+    /// One slice of these tiles overlaps two, whoever else reads them.
+    strays: bool,
 }
 
 /// A box of 64 columns is multiplied in four steps, by several warps perhaps.
@@ -150,6 +152,25 @@ impl Depths {
     /// An MMA of the same accumulator that took other depths of the same two boxes for other numbers. Who multiplies the same ones again, means it.
     fn taken_otherwise(&self, new: &Pair) -> Option<Pair> {
         self.last.iter().find(|p| p.taken != new.taken && p.firsts != new.firsts && p.goes_with(new)).copied()
+    }
+
+    /// Of the MMAs that have multiplied these two boxes for this sum, the one that takes one operand by less than an MMA's depth beside where it belongs,
+    /// while all others go on straight. Halves that are multiplied crosswise lie whole slices apart.
+    fn strays(&self, new: &Pair, depths: i64) -> Option<Pair> {
+        let all = || self.last.iter().filter(|p| p.goes_with(new));
+        let alone = |p: &&Pair| {
+            let mut others = all().filter(|other| other.firsts != p.firsts);
+            let Some(one) = others.next() else { return false };
+            let on = |other: &Pair, n: usize| other.firsts[n] - one.firsts[n];
+            let straight = |other: &Pair| on(other, 0) == on(other, 1) && on(other, 0) % depths == 0;
+            let mut more = others.peekable();
+            let [a, b] = [0, 1].map(|n| on(p, n));
+            more.peek().is_some()
+                && more.all(straight)
+                && (a - b).abs() < depths
+                && (a % depths == 0) != (b % depths == 0)
+        };
+        all().find(alone).copied()
     }
 
     /// An MMA of the same accumulator that multiplied the same two boxes at other distances. Remembers this one.
@@ -313,14 +334,30 @@ impl Cluster<'_> {
         if !copied {
             return self.findings.add(diagnostic);
         }
-        match self.depths.doubted.iter_mut().find(|doubted| doubted.diagnostic.labels[0].place == place) {
-            Some(doubted) => doubted.diagnostic.count += 1,
-            None => {
-                let guessed = of_a.guessed || of_b.guessed;
-                let loads = [of_a.load, of_b.load];
-                self.depths.doubted.push(Doubted { diagnostic, loads, guessed, of_offset: false, only_if_left: false });
+        let astray = self.depths.strays(&pair, of_a.depths).map(|astray| self.place(astray.site));
+        let doubted = &mut self.depths.doubted;
+        let known =
+            |doubted: &[Doubted], place: &Place| doubted.iter().position(|d| d.diagnostic.labels[0].place == *place);
+        // Beside the one that strays, the others are right.
+        let at = astray.as_ref().and_then(|astray| known(doubted, astray)).or_else(|| known(doubted, &place));
+        let doubted = match at {
+            Some(n) => {
+                doubted[n].diagnostic.count += 1;
+                &mut doubted[n]
             }
-        }
+            None => {
+                doubted.push(Doubted {
+                    diagnostic,
+                    loads: [of_a.load, of_b.load],
+                    guessed: of_a.guessed || of_b.guessed,
+                    of_offset: false,
+                    only_if_left: false,
+                    strays: false,
+                });
+                doubted.last_mut().expect("it was put there")
+            }
+        };
+        doubted.strays |= astray.is_some();
     }
 
     /// An offset leads past a part of a tile, which somebody else may read: told at the end, by the statement that brought the tile. One that has told something
@@ -341,6 +378,7 @@ impl Cluster<'_> {
                     guessed,
                     of_offset: true,
                     only_if_left,
+                    strays: false,
                 });
             }
         }
@@ -401,13 +439,13 @@ impl Cluster<'_> {
     /// The run has ended, and something of what these statements brought was never read: whether what was in doubt leaves out depths, or may be meant.
     pub fn tell_depths(&mut self, left: &[u32]) {
         for doubted in std::mem::take(&mut self.depths.doubted) {
-            let Doubted { mut diagnostic, loads, guessed, of_offset, only_if_left } = doubted;
+            let Doubted { mut diagnostic, loads, guessed, of_offset, only_if_left, strays } = doubted;
             let is_left = |load: &u32| left.contains(load) || of_offset && self.depths.left_alone.contains(load);
             let none_left = !loads.iter().any(is_left);
             if only_if_left && none_left {
                 continue;
             }
-            if guessed || none_left {
+            if guessed || none_left && !strays {
                 diagnostic.severity = Severity::Note;
             }
             self.findings.add(diagnostic);
@@ -470,6 +508,21 @@ mod tests {
         assert!(depths.apart(pair([3, 4], [64, 0]), true).is_none(), "other boxes, as those of a convolution");
         assert_eq!(depths.apart(pair([3, 4], [72, 16]), true).map(|p| p.firsts), Some([64, 0]));
         assert!(depths.apart(pair([3, 4], [8, 16]), false).is_none(), "a new sum");
+    }
+
+    #[test]
+    fn one_slice_of_several_strays() {
+        let strays = |all: &[[i64; 2]]| {
+            let mut depths = Depths::default();
+            all.iter().for_each(|&firsts| _ = depths.apart(pair([1, 2], firsts), true));
+            depths.strays(&pair([1, 2], all[0]), 16).map(|astray| astray.firsts)
+        };
+        assert_eq!(strays(&[[0, 0], [16, 16], [32, 40]]), Some([32, 40]));
+        assert_eq!(strays(&[[8, 0], [16, 16], [32, 32], [48, 48]]), Some([8, 0]));
+        assert_eq!(strays(&[[0, 0], [16, 24]]), None, "of two, either may be meant");
+        assert_eq!(strays(&[[0, 0], [16, 16], [32, 32], [48, 48]]), None);
+        assert_eq!(strays(&[[0, 0], [16, 16], [0, 32], [16, 48]]), None, "halves, each with each");
+        assert_eq!(strays(&[[0, 0], [16, 24], [32, 32], [48, 56]]), None, "two of four: a pattern");
     }
 
     #[test]
