@@ -43,6 +43,12 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "Copies of numbered scale factors by tcgen05.cp without swizzle, with each base offset.",
     ),
     assume(
+        "carry-as-borrow",
+        "subc takes the carry of an addition for a borrow, and addc the borrow of a subtraction for a carry: each is a 1 in the condition code.",
+        "So say the formulas of the ISA (d = a − (b + CC.CF), with the carry-out or the borrow-out written to CC.CF). An H200 seemed to take the opposite where the two are mixed, as machines do that keep a borrow as a carry that is lacking. No compiler is known to mix them.",
+        "`add.cc.u32` with and without a carry, then `subc.u32`, and `sub.cc.u32` with and without a borrow, then `addc.u32`, of values that the assembler does not know, on the device.",
+    ),
+    assume(
         "collector-holds-a",
         "An MMA with .collector::a::use or ::lastuse multiplies the A that it names, as it lies in memory then; .collector::a::fill and ::discard change nothing that is computed. So do those of B, .collector::b0 to ::b3, of an MMA with .ws. The buffers are the CTA's: whichever of its threads issues an MMA fills or empties them. Who uses an operand that the buffer does not hold gets a finding; of one that was written anew since it was filled in, nothing is said.",
         "The ISA asks for a fill that is still valid, and leaves it to the tensor core whether it takes A from the buffer. It does not say what is computed otherwise, nor how long a fill is valid when other threads' MMAs come between.",

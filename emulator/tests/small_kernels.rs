@@ -316,3 +316,46 @@ fn stmatrix_and_alloc_over_a_live_mbarrier() {
         assert!(report.is_clean(), "{beside}: {:#?}", report.findings);
     }
 }
+
+/// A word is filled field by field, each time from what is there: bits that nobody has written are in it until the last one, and nobody reads
+/// them. One that is read all the same has no value, also where the word had one before, and where all of it comes from nowhere since.
+#[test]
+fn fields_of_a_word_are_written_one_by_one() {
+    let fill = |at: &str, mask: i32, value: &str| {
+        format!("ld.b32 %r1, [{at}];\nand.b32 %r1, %r1, {mask};\nor.b32 %r1, %r1, {value};\nst.b32 [{at}], %r1;\n")
+    };
+    let place = "mov.u32 %r3, tile;\ncvt.u64.u32 %rd3, %r3;\ncvta.shared.u64 %rd3, %rd3;\nmul.wide.u32 %rd4, %r0, 4;\nadd.s64 %rd3, %rd3, %rd4;\n";
+    let depot = ".local .align 4 .b8 depot[8];\nmov.u64 %rd3, depot;\ncvta.local.u64 %rd3, %rd3;\n";
+    let field = |shift: u32, bits: u32| {
+        format!(
+            "ld.b32 %r2, [%rd3];\nshl.b32 %r2, %r2, {};\nshr.u32 %r2, %r2, {};\nst.global.u32 [%rd0], %r2;\n",
+            32 - shift - bits,
+            32 - bits
+        )
+    };
+    // Bits 0 to 2 are the thread's number, bits 3 to 9 are 5, and bits 10 to 31 nothing.
+    let low = "and.b32 %r4, %r0, 7;\n".to_string() + &fill("%rd3", -8, "%r4");
+    let fields = low.clone() + &fill("%rd3", !0x3f8, "40");
+    for begin in [place, depot] {
+        clean(&format!("{begin}{fields}{}", field(0, 3)), 32, |n| n as u32 & 7);
+        clean(&format!("{begin}{fields}{}", field(3, 7)), 32, |_| 5);
+        clean(&format!("{begin}{fields}{}", field(0, 10)), 32, |n| 40 | n as u32 & 7);
+        for unwritten in [field(3, 8), field(10, 1), field(0, 32)] {
+            finds(&format!("{begin}{fields}{unwritten}"), 32, "undefined-value-stored");
+        }
+        finds(&format!("{begin}{low}{}", field(3, 7)), 32, "undefined-value-stored");
+        // Of a word of which two bytes have a value, each byte is known by itself.
+        let bytes = fill("%rd3", !0xffff, "0x1234");
+        clean(&format!("{begin}{bytes}ld.u8 %r2, [%rd3+1];\nst.global.u32 [%rd0], %r2;\n"), 32, |_| 0x12);
+        finds(
+            &format!("{begin}{bytes}ld.u8 %r2, [%rd3+2];\nst.global.u32 [%rd0], %r2;\n"),
+            32,
+            "undefined-value-stored",
+        );
+        for before in [&fields, "st.b32 [%rd3], 0;\n"] {
+            let lost = format!("{begin}{before}st.b32 [%rd3], %r9;\n");
+            finds(&format!("{lost}{}", field(0, 3)), 32, "undefined-value-stored");
+            clean(&format!("{lost}{fields}{}", field(3, 7)), 32, |_| 5);
+        }
+    }
+}

@@ -21,6 +21,14 @@ pub fn rows() -> Vec<Row> {
             &format!("mov.b32 %r1, 1; sub.cc.{ty} %r2, %r1, 2; subc.cc.{ty} %r2, 5, 5; subc.{ty} %r0, %r2, 0;"),
             0xffff_fffe,
         ));
+        // One condition code: the carry of a sum is a borrow to `subc`, the borrow of a difference a carry to `addc` (assumption
+        // `carry-as-borrow`).
+        for (low, minus) in [("0xffffffff", 5), ("0xfffffffd", 6)] {
+            rows.push(one(&format!("mov.b32 %r1, {low}; add.cc.{ty} %r1, %r1, 2; subc.{ty} %r0, 9, 3;"), minus));
+        }
+        for (low, plus) in [(1, 13), (2, 12)] {
+            rows.push(one(&format!("mov.b32 %r1, {low}; sub.cc.{ty} %r1, %r1, 2; addc.{ty} %r0, 9, 3;"), plus));
+        }
         // 3 · 0x60000000 = 0x1_20000000: the low half and 0xf0000000 carry.
         rows.push(one(
             &format!("mov.b32 %r1, 0x60000000; mad.lo.cc.{ty} %r2, %r1, 3, 0xf0000000; madc.hi.{ty} %r0, %r1, 3, 40;"),

@@ -70,6 +70,14 @@ fn sums() -> Vec<Row> {
         same("dp2a.lo.s32.u32", 'r', &[0xffff_0001, 0x0201, 0], ALL),
         same("dp2a.lo.u32.s32", 'r', &[0x0001_0002, 0x00ff, 0], 0xffff_fffe),
         same("dp2a.hi.s32.s32", 'r', &[ALL, 0xff02_0000, 0], ALL),
+        // Of bytes 255 and 1 are 254 apart, 0 and 128 are 128, 5 and 7 are 2, 9 and 9 are none: 384 in all. Of halves 0xff00 and
+        // 0x0180 are 0xfd80 apart, 0x0509 and 0x0709 are 0x0200. The last operand counts where it is added to their sum.
+        same("vabsdiff4.u32.u32.u32", 'r', &[0xff00_0509, 0x0180_0709, 1000], 0xfe80_0200),
+        same("vabsdiff4.u32.u32.u32.add", 'r', &[0xff00_0509, 0x0180_0709, 1000], 1384),
+        same("vabsdiff4.u32.u32.u32.add", 'r', &[0, ALL, ALL], 1019),
+        same("vabsdiff2.u32.u32.u32", 'r', &[0xff00_0509, 0x0180_0709, 1000], 0xfd80_0200),
+        same("vabsdiff2.u32.u32.u32.add", 'r', &[0xff00_0509, 0x0180_0709, 1], 0xff81),
+        same("vabsdiff2.u32.u32.u32.add", 'r', &[0, ALL, 2], 0x2_0000),
     ]
 }
 

@@ -236,7 +236,8 @@ impl<'a> Cluster<'a> {
             Target::Local(at) => self.warps[w].local.is_defined(at as usize),
             Target::Param(_) => true,
         };
-        let lacks = (0..bytes.min(8)).filter(|&n| !defined(n)).fold(0u64, |lacks, n| lacks | 0xff << (8 * n));
+        let lacking = |n: usize| u64::from(self.lacking(w, target.after(n))) << (8 * n);
+        let lacks = (0..bytes.min(8)).filter(|&n| !defined(n)).fold(0u64, |lacks, n| lacks | lacking(n));
         // The sign is copied.
         let sign = signed && bytes < 8 && lacks >> (8 * bytes - 1) & 1 == 1;
         if sign { lacks | u64::MAX << (8 * bytes) } else { lacks }
@@ -385,20 +386,20 @@ impl<'a> Cluster<'a> {
             for (n, &reg) in s.iter().enumerate() {
                 let warp = &self.warps[w];
                 let value = warp.registers.lane(reg, *lane);
-                let defined = warp.registers.is_low_part_defined(reg, *lane, each);
-                if !defined {
+                let lacks = warp.registers.low_part_lacks(reg, *lane, each);
+                if lacks != 0 {
                     let origin = self.origin_of_register(w, reg, site);
-                    self.keep_origin(w, target.after(n * each), each, origin);
+                    self.keep_lacking(w, target.after(n * each), each, origin, lacks);
                 }
                 match *target {
-                    Target::Shared(c, at) => self.ctas[c].shared.store(at as usize + n * each, each, value, defined),
+                    Target::Shared(c, at) => self.ctas[c].shared.store_part(at as usize + n * each, each, value, lacks),
                     Target::Global { buffer, offset } => {
-                        data.store((pieces.len() - 1) * total + n * each, each, value, defined);
-                        if !defined {
+                        data.store_part((pieces.len() - 1) * total + n * each, each, value, lacks);
+                        if lacks != 0 {
                             self.undefined_store(w, reg, buffer, offset + (n * each) as u64, site);
                         }
                     }
-                    Target::Local(at) => self.warps[w].local.store(at as usize + n * each, each, value, defined),
+                    Target::Local(at) => self.warps[w].local.store_part(at as usize + n * each, each, value, lacks),
                     Target::Param(_) => {}
                 }
             }

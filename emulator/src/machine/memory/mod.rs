@@ -77,6 +77,15 @@ impl Memory {
         self.mark(at, len, defined);
     }
 
+    /// Stores the low bytes of a value that lacks these bits. The caller has checked the bounds.
+    pub(crate) fn store_part(&mut self, at: usize, len: usize, value: u128, lacks: u128) {
+        self.store(at, len, value, lacks == 0);
+        if lacks != 0 {
+            let whole = |&n: &usize| lacks >> (8 * n) & 0xff == 0;
+            (0..len).filter(whole).for_each(|n| self.mark(at + n, 1, true));
+        }
+    }
+
     /// Writes the low bytes, and says nothing of them. The caller has checked the bounds.
     #[inline(always)]
     pub(crate) fn put(&mut self, at: usize, len: usize, value: u128) {

@@ -11,13 +11,23 @@ use rustc_hash::FxHashMap;
 /// Bytes that have one origin.
 const GRANULE: usize = 4;
 
-/// For granules that an undefined value was written to (in local memory, those of a warp): index into the run's origins. What has
-/// been overwritten since stays: who asks has seen that the bytes are undefined.
+/// What is known of places that an undefined value was written to (in local memory, those of a warp). What has been overwritten since
+/// stays: who asks has seen that the bytes are undefined.
 #[derive(Debug, Default)]
-pub struct Kept(FxHashMap<(usize, Target), u32>);
+pub struct Kept {
+    /// Of granules: index into the run's origins.
+    origins: FxHashMap<(usize, Target), u32>,
+    /// Of bytes that hold values in some bits: the others.
+    lacking: FxHashMap<(usize, Target), u8>,
+}
+
+/// Whose such a place is.
+fn owner(w: usize, target: Target) -> usize {
+    if matches!(target, Target::Local(_)) { w } else { 0 }
+}
 
 fn granules(w: usize, target: Target, bytes: usize) -> impl Iterator<Item = (usize, Target)> {
-    let owner = if matches!(target, Target::Local(_)) { w } else { 0 };
+    let owner = owner(w, target);
     let offset = target.offset();
     (offset - offset % GRANULE as u64..offset + bytes as u64).step_by(GRANULE).map(move |at| (owner, target.at(at)))
 }
@@ -33,7 +43,24 @@ pub enum Source {
 impl Cluster<'_> {
     /// An undefined value is written to these bytes.
     pub fn keep_origin(&mut self, w: usize, target: Target, bytes: usize, origin: u32) {
-        self.kept_origins.0.extend(granules(w, target, bytes).map(|key| (key, origin)));
+        let Kept { origins, lacking } = &mut self.kept_origins;
+        origins.extend(granules(w, target, bytes).map(|key| (key, origin)));
+        if !lacking.is_empty() {
+            (0..bytes).for_each(|n| _ = lacking.remove(&(owner(w, target), target.after(n))));
+        }
+    }
+
+    /// The same, of a value that lacks these bits: compilers fill a word field by field, and read only what they have filled.
+    pub fn keep_lacking(&mut self, w: usize, target: Target, bytes: usize, origin: u32, lacks: u128) {
+        self.keep_origin(w, target, bytes, origin);
+        let parts = lacks.to_le_bytes().into_iter().take(bytes).enumerate();
+        let some = parts.filter(|&(_, lacks)| lacks != 0 && lacks != u8::MAX);
+        self.kept_origins.lacking.extend(some.map(|(n, lacks)| ((owner(w, target), target.after(n)), lacks)));
+    }
+
+    /// The bits that an undefined byte lacks.
+    pub fn lacking(&self, w: usize, target: Target) -> u8 {
+        self.kept_origins.lacking.get(&(owner(w, target), target)).copied().unwrap_or(u8::MAX)
     }
 
     /// Why the value of a register that is stored is undefined.
@@ -46,7 +73,7 @@ impl Cluster<'_> {
 
     /// Why these bytes are undefined; they are loaded here.
     pub fn origin_of_memory(&mut self, w: usize, target: Target, bytes: usize, site: u32) -> u32 {
-        match granules(w, target, bytes).find_map(|key| self.kept_origins.0.get(&key)) {
+        match granules(w, target, bytes).find_map(|key| self.kept_origins.origins.get(&key)) {
             Some(&known) => known,
             None => {
                 let what = self.describe_target(&target);
@@ -149,7 +176,7 @@ impl Cluster<'_> {
         (from.next_multiple_of(GRANULE as u32)..end)
             .step_by(GRANULE)
             .filter(|&at| !shared.all_defined(at as usize, GRANULE))
-            .find_map(|at| self.kept_origins.0.get(&(0, Target::Shared(cta, at))).copied())
+            .find_map(|at| self.kept_origins.origins.get(&(0, Target::Shared(cta, at))).copied())
     }
 
     /// A copy has brought bytes to shared memory, some of them undefined perhaps.

@@ -131,10 +131,13 @@ impl Registers {
         })
     }
 
-    /// Whether a lane's lowest bytes hold a value: all that a narrow store takes of a register.
-    pub fn is_low_part_defined(&self, reg: Reg, lane: usize, bytes: usize) -> bool {
-        let wanted = low((8 * bytes).min(64) as u8);
-        self.defined(reg) >> lane & 1 == 1 || self.parts.get(&reg).is_some_and(|parts| parts[lane] & wanted == 0)
+    /// Bits that lack a value in a lane's lowest bytes: all that a narrow store takes of a register.
+    pub fn low_part_lacks(&self, reg: Reg, lane: usize, bytes: usize) -> u128 {
+        let wanted = u128::MAX >> (128 - 8 * bytes);
+        if self.defined(reg) >> lane & 1 == 1 {
+            return 0;
+        }
+        self.parts.get(&reg).map_or(wanted, |parts| u128::from(parts[lane]) & wanted)
     }
 
     /// Bits that each result of an instruction lacks, if it only moves bits. `None`: another instruction.

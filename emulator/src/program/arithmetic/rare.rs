@@ -56,6 +56,15 @@ pub fn alu(base: &str, mods: &[&str], ty: &str) -> Option<Alu> {
         ("mad24", ["hi", "sat"], "s32") => {
             lanes!(T32 |a: u32, b: u32, c: u32| ((product24(a, b, true) >> 16) as i32).saturating_add(i(c)) as u32)
         }
+        // What CUDA's headers still write, of all parts in their places: the third operand is of no account, or added to the sum of all.
+        ("vabsdiff2", ["u32", "u32"], "u32") => lanes!(T32 |a: u32, b: u32, _c: u32| differences::<2>(a, b).0),
+        ("vabsdiff4", ["u32", "u32"], "u32") => lanes!(T32 |a: u32, b: u32, _c: u32| differences::<4>(a, b).0),
+        ("vabsdiff2", ["u32", "u32", "u32"], "add") => {
+            lanes!(T32 |a: u32, b: u32, c: u32| differences::<2>(a, b).1.wrapping_add(c))
+        }
+        ("vabsdiff4", ["u32", "u32", "u32"], "add") => {
+            lanes!(T32 |a: u32, b: u32, c: u32| differences::<4>(a, b).1.wrapping_add(c))
+        }
         ("dp4a", ["u32"], "u32") => lanes!(T32 |a: u32, b: u32, c: u32| dot4(a, b, c, false, false)),
         ("dp4a", ["u32"], "s32") => lanes!(T32 |a: u32, b: u32, c: u32| dot4(a, b, c, false, true)),
         ("dp4a", ["s32"], "u32") => lanes!(T32 |a: u32, b: u32, c: u32| dot4(a, b, c, true, false)),
@@ -126,6 +135,16 @@ fn nth_bit(mask: u32, from: u32, offset: u32) -> u32 {
 fn product24(a: u32, b: u32, signed: bool) -> i64 {
     let part = |x: u32| if signed { i64::from(i(x << 8) >> 8) } else { i64::from(x & 0xff_ffff) };
     part(a) * part(b)
+}
+
+/// How far the parts of two words are from each other: in their places, and added up.
+fn differences<const PARTS: u32>(a: u32, b: u32) -> (u32, u32) {
+    let bits = 32 / PARTS;
+    let part = |x: u32, n: u32| x >> (n * bits) & (u32::MAX >> (32 - bits));
+    (0..PARTS).fold((0, 0), |(places, sum), n| {
+        let apart = part(a, n).abs_diff(part(b, n));
+        (places | apart << (n * bits), sum + apart)
+    })
 }
 
 /// A byte of a word.

@@ -1,6 +1,7 @@
 //! Sums of more than one register: `add.cc`, `addc`, `sub.cc`, `subc`, `mad.cc` and `madc` (PTX ISA, Extended-Precision Integer Arithmetic).
 //!
-//! The condition code is one carry, or one borrow, of each thread: here a register of the kernel. It is not kept across calls.
+//! The condition code is one carry, or one borrow, of each thread: here a register of the kernel. It is not kept across calls. Which of the two it was
+//! nothing remembers (assumption `carry-as-borrow`).
 
 use super::{Decoded, Family, Lowering, Operands};
 use crate::program::Bad;

@@ -190,6 +190,7 @@ pub const FORMS: &[&str] = &[
     "mad24.hi.sat.s32",
     "dp4a.{u32|s32}.{u32|s32}",
     "dp2a.{lo|hi}.{u32|s32}.{u32|s32}",
+    "{vabsdiff2|vabsdiff4}.u32.u32.u32{.add}?",
     // floating point
     "{add|sub|mul}{.rn|.rz|.rm|.rp}?{.ftz}?{.sat}?.f32",
     "{add|sub|mul}{.rn|.rz|.rm|.rp}?{.ftz}?.f32x2",

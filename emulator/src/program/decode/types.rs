@@ -122,6 +122,7 @@ fn wants(base: &str, mods: &[&str], operand: usize) -> Want {
         ("shf", _) | ("shfl", 4) | ("redux" | "match", 2) | ("match", 0) => Want::Count,
         ("redux", _) if ty == "b32" => Want::of("u32"),
         ("redux" | "match", _) => Want::of(ty),
+        ("vabsdiff2" | "vabsdiff4", _) => Want::Held(&["b32", "u32", "s32"]),
         ("bmsk", _) => Want::of("u32"),
         ("prmt" | "shfl", _) => Want::of("b32"),
         ("lop3", 4) => Want::Anything,
