@@ -43,9 +43,9 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "Copies of numbered scale factors by tcgen05.cp without swizzle, with each base offset.",
     ),
     assume(
-        "carry-as-borrow",
-        "subc takes the carry of an addition for a borrow, and addc the borrow of a subtraction for a carry: each is a 1 in the condition code.",
-        "So say the formulas of the ISA (d = a − (b + CC.CF), with the carry-out or the borrow-out written to CC.CF). An H200 seemed to take the opposite where the two are mixed, as machines do that keep a borrow as a carry that is lacking. No compiler is known to mix them.",
+        "borrow-as-carry",
+        "The condition code is a carry: sub.cc and subc write 1 where they do not borrow, and subc takes 1 less where it is 0. So a subc behind an add.cc takes a carry for no borrow, and an addc behind a sub.cc adds 1 where that has not borrowed.",
+        "An H200 does so (1 December 2026: of 0xffffffff + 2, then 9 - 3, it makes 6, of 1 + 2 then 5; of 1 - 2, then 9 + 3, it makes 12, of 5 - 3 then 13): ptxas writes one carry for both. The formulas of the ISA, d = a - (b + CC.CF) with the borrow-out in CC.CF, say the opposite where the two are mixed, and the same where they are not.",
         "`add.cc.u32` with and without a carry, then `subc.u32`, and `sub.cc.u32` with and without a borrow, then `addc.u32`, of values that the assembler does not know, on the device.",
     ),
     assume(

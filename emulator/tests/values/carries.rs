@@ -21,12 +21,12 @@ pub fn rows() -> Vec<Row> {
             &format!("mov.b32 %r1, 1; sub.cc.{ty} %r2, %r1, 2; subc.cc.{ty} %r2, 5, 5; subc.{ty} %r0, %r2, 0;"),
             0xffff_fffe,
         ));
-        // One condition code: the carry of a sum is a borrow to `subc`, the borrow of a difference a carry to `addc` (assumption
-        // `carry-as-borrow`).
-        for (low, minus) in [("0xffffffff", 5), ("0xfffffffd", 6)] {
+        // One condition code, a carry: `subc` takes the carry of a sum for no borrow, and to `addc` a difference without a borrow has a carry, as on an
+        // H200 (assumption `borrow-as-carry`).
+        for (low, minus) in [("0xffffffff", 6), ("0xfffffffd", 5)] {
             rows.push(one(&format!("mov.b32 %r1, {low}; add.cc.{ty} %r1, %r1, 2; subc.{ty} %r0, 9, 3;"), minus));
         }
-        for (low, plus) in [(1, 13), (2, 12)] {
+        for (low, plus) in [(1, 12), (2, 13)] {
             rows.push(one(&format!("mov.b32 %r1, {low}; sub.cc.{ty} %r1, %r1, 2; addc.{ty} %r0, 9, 3;"), plus));
         }
         // 3 · 0x60000000 = 0x1_20000000: the low half and 0xf0000000 carry.

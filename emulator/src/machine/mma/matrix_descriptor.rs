@@ -142,12 +142,12 @@ impl SharedDescriptor {
         Ok(SharedDescriptor { swizzle, wide, elements, ..SharedDescriptor::places(bits) })
     }
 
-    /// The base offset of an operand that does not begin where a pattern of its swizzle may begin: which phase of the pattern it then has at its start is
-    /// described too loosely to be modelled (PTX ISA 9.7.16.4.1).
-    pub fn base_offset(bits: u64) -> Option<u64> {
+    /// The base offset of an operand that does not begin where a pattern of its swizzle may begin, and in which row of such a pattern it does: which phase of the
+    /// pattern it then has at its start is described too loosely to be modelled (PTX ISA 9.7.16.4.1).
+    pub fn base_offset(bits: u64) -> Option<(u64, u32)> {
         let (bytes, _) = swizzle(bits).filter(|&(bytes, _)| bytes != 0)?;
-        let offset = bits >> 49 & 7;
-        (offset != 0 && !SharedDescriptor::places(bits).start.is_multiple_of(8 * bytes)).then_some(offset)
+        let (offset, behind) = (bits >> 49 & 7, SharedDescriptor::places(bits).start % (8 * bytes));
+        (offset != 0 && behind != 0).then_some((offset, behind / bytes))
     }
 
     /// Where the matrix lies, which all descriptors say alike.
@@ -239,7 +239,7 @@ mod tests {
         }
         // At 0x2200 a pattern of 512 bytes may begin, and none of 1024.
         let asked = |swizzle: u64| SharedDescriptor::base_offset(swizzle << 61 | 4 << 49 | 0x4008 << 32 | 0x2200 >> 4);
-        assert_eq!([0, 1, 2, 4, 6].map(asked), [None, Some(4), Some(4), None, None]);
+        assert_eq!([0, 1, 2, 4, 6].map(asked), [None, Some((4, 4)), Some((4, 4)), None, None]);
     }
 
     /// The same bytes, whatever the elements: 4, 8 and 16 bytes of depth are one chunk.

@@ -151,7 +151,7 @@ impl Cluster<'_> {
 
     fn issue_mma(&mut self, at: At, lane: usize, group: &[usize], inputs: Inputs) -> Result<(), Stop> {
         let At { w, f, site, .. } = at;
-        self.stop_at_base_offset(site, &inputs)?;
+        self.stop_at_base_offset(site, group[0], &inputs)?;
         let Checked { descriptor: i, a, b, lane: first_lane, column, factors } =
             self.decode_mma(site, group, &inputs)?;
         let layout = i.layout(group.len(), first_lane);

@@ -12,6 +12,7 @@ use crate::machine::tensor_memory::{InstructionDescriptor, SharedDescriptor, pla
 use crate::order::{BLOCK, Footprint};
 use crate::program::RESERVED_SHARED;
 use crate::report::OperandRead;
+use crate::tensor_map::Swizzle;
 use smallvec::SmallVec;
 
 /// The descriptors and addresses of an MMA.
@@ -87,11 +88,28 @@ impl Cluster<'_> {
         self.findings.add(note);
     }
 
-    /// A base offset where it is not modelled: the run ends there, and is incomplete.
-    pub fn stop_at_base_offset(&mut self, site: u32, inputs: &Inputs) -> Result<(), Stop> {
+    /// A base offset where it is not modelled: the run ends there, and is incomplete. It is a mistake where a tensor copy has brought the tile, whose swizzle goes
+    /// by the bits of shared addresses, and the operand begins in the first row of the pattern: whatever is counted from there is 0.
+    pub fn stop_at_base_offset(&mut self, site: u32, cta: usize, inputs: &Inputs) -> Result<(), Stop> {
         let a = [("A", inputs.a.1)].into_iter().filter(|_| !inputs.a.0);
         for (which, bits) in a.chain([("B", inputs.b)]) {
-            let Some(offset) = SharedDescriptor::base_offset(bits) else { continue };
+            let Some((offset, row)) = SharedDescriptor::base_offset(bits) else { continue };
+            let start = SharedDescriptor::places(bits).start;
+            let brought = self.ctas[cta].loaded.tile(start).filter(|tile| tile.swizzle != Swizzle::None);
+            if let Some(load) = brought.filter(|_| row == 0).map(|tile| tile.site) {
+                let mut found = self.problem(
+                    "matrix-descriptor",
+                    site,
+                    format!(
+                        "the matrix descriptor of {which}, {bits:#018x}, has a base offset of {offset}, and begins in the first row of its swizzle pattern"
+                    ),
+                    "The base offset tells where in the pattern a matrix begins that does not begin with it (PTX ISA 9.7.16.4.1). A tensor copy swizzles by the \
+                     bits of shared addresses: its patterns begin at multiples of 1024, 512 or 256 bytes.",
+                    "Allowed: base offset 0 (bits 49–51).".into(),
+                );
+                found.labels.push(self.label(load, "this copy has brought the tile"));
+                return Err(Some(Box::new(found)));
+            }
             let place = self.place(site);
             self.not_modelled = Some(format!(
                 "`{}` (line {}): the matrix descriptor of {which}, {bits:#018x}, has a base offset of {offset} (bits 49–51) and does not begin at a multiple of \

@@ -1,7 +1,7 @@
 //! Sums of more than one register: `add.cc`, `addc`, `sub.cc`, `subc`, `mad.cc` and `madc` (PTX ISA, Extended-Precision Integer Arithmetic).
 //!
-//! The condition code is one carry, or one borrow, of each thread: here a register of the kernel. It is not kept across calls. Which of the two it was
-//! nothing remembers (assumption `carry-as-borrow`).
+//! The condition code is one carry of each thread: here a register of the kernel. It is not kept across calls. A difference is the sum with the complement, and
+//! one that borrows is one without a carry (assumption `borrow-as-carry`).
 
 use super::{Decoded, Family, Lowering, Operands};
 use crate::program::Bad;
@@ -18,16 +18,16 @@ fn functions(minus: bool, wide: bool) -> (Alu, Alu) {
             lanes!(T32 |a: u32, b: u32, c: u32| ((u64::from(a) + u64::from(b) + u64::from(c)) >> 32) as u32),
         ),
         (true, false) => (
-            lanes!(T32 |a: u32, b: u32, c: u32| a.wrapping_sub(b).wrapping_sub(c)),
-            lanes!(T32 |a: u32, b: u32, c: u32| u32::from(u64::from(a) < u64::from(b) + u64::from(c))),
+            lanes!(T32 |a: u32, b: u32, c: u32| a.wrapping_add(!b).wrapping_add(c)),
+            lanes!(T32 |a: u32, b: u32, c: u32| ((u64::from(a) + u64::from(!b) + u64::from(c)) >> 32) as u32),
         ),
         (false, true) => (
             lanes!(T64 |a: u64, b: u64, c: u64| a.wrapping_add(b).wrapping_add(c)),
             lanes!(T64 |a: u64, b: u64, c: u64| ((u128::from(a) + u128::from(b) + u128::from(c)) >> 64) as u64),
         ),
         (true, true) => (
-            lanes!(T64 |a: u64, b: u64, c: u64| a.wrapping_sub(b).wrapping_sub(c)),
-            lanes!(T64 |a: u64, b: u64, c: u64| u64::from(u128::from(a) < u128::from(b) + u128::from(c))),
+            lanes!(T64 |a: u64, b: u64, c: u64| a.wrapping_add(!b).wrapping_add(c)),
+            lanes!(T64 |a: u64, b: u64, c: u64| ((u128::from(a) + u128::from(!b) + u128::from(c)) >> 64) as u64),
         ),
     }
 }
@@ -105,8 +105,8 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
             l.apply(f, carry, &[code]);
             carry
         }
-        (false, false) => Reg::B32(l.constant32(0)?),
-        (false, true) => Reg::B64(l.constant64(0)?),
+        (false, false) => Reg::B32(l.constant32(minus.into())?),
+        (false, true) => Reg::B64(l.constant64(minus.into())?),
     };
     s.push(carry);
     let (sum, next) = functions(minus, wide);
