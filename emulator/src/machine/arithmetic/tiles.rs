@@ -257,32 +257,35 @@ impl Steps<'_> {
             let direct = (!accumulate || scale == 0) && at + BLOCK <= self.columns;
             rows.place.filter(|_| direct).map(|(first, pitch)| (first.map(|first| first + at), pitch))
         };
-        // Whether tiles keep what D holds; sums that begin here begin with zeros.
-        let prepare = |place: Option<([usize; 2], usize)>, cells: &mut [u32]| match place {
-            Some(place) if accumulate => all_normal::<L>(place, cells),
-            Some((first, pitch)) => {
-                for first in first {
-                    (0..WIDTH).for_each(|row| cells[first + row * pitch..][..BLOCK].fill(0));
-                }
-                true
-            }
-            None => false,
-        };
         let mut sums = Sums::default();
         // One block ahead, so that D comes to the cache meanwhile.
         let mut ahead = blocks().map(|block| (block, place(block)));
         let mut next = ahead.next();
-        let mut normal = next.is_some_and(|(_, place)| prepare(place, cells));
+        let mut normal = next.is_some_and(|(_, place)| self.prepare::<L>(place, cells));
         while let Some(((at, rows), place)) = next {
             next = ahead.next();
             let in_place = normal;
             prefetches.next();
-            normal = next.is_some_and(|(_, place)| prepare(place, cells));
+            normal = next.is_some_and(|(_, place)| self.prepare::<L>(place, cells));
             match place {
                 Some((first, pitch)) if in_place => self.multiply(tiles, at, rows, (cells, first, pitch)),
                 _ => self.with_care::<L>(tiles, at, rows, &mut sums, cells),
             }
         }
+    }
+
+    /// Whether tiles can add to what lies there; where a sum begins, it begins with zeros. (A closure would not be compiled for these vectors: each intrinsic in it
+    /// becomes a call.)
+    #[inline(always)]
+    fn prepare<L: Lanes>(&self, place: Option<([usize; 2], usize)>, cells: &mut [u32]) -> bool {
+        let Some((first, pitch)) = place else { return false };
+        if self.step.accumulate {
+            return all_normal::<L>((first, pitch), cells);
+        }
+        for first in first {
+            (0..WIDTH).for_each(|row| cells[first + row * pitch..][..BLOCK].fill(0));
+        }
+        true
     }
 
     /// A block of which D is scaled, does not lie as tiles do, or holds what tiles do not keep.
