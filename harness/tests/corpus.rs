@@ -119,3 +119,21 @@ fn no_mutant_hangs_that_was_proved() {
         "{proved} are proved, {stuck} hang: does the sample still find the kernels' barriers?"
     );
 }
+
+/// A run that ends at what is not modelled is no hang: nothing is caught by it. Base offsets of tiles that threads have copied are such, but where the operand
+/// begins with its pattern.
+#[test]
+fn what_is_not_modelled_is_not_caught() {
+    let kernel = Kernel::new(1).expect("the solution builds");
+    let bench = Bench::new(&kernel).expect("the solution loads");
+    let mut all = mutants(&kernel, &[Kind::Descriptors]);
+    all.retain(|mutant| mutant.mistake == "base offset");
+    let judged = judge_all(&bench, all, 2, |_| ());
+    let open = |judged: &Judged| judged.codes.iter().any(|code| code.code == "incomplete");
+    for one in &judged {
+        let expected = if open(one) { Verdict::Note } else { Verdict::Finding };
+        assert_eq!(one.verdict, expected, "{}: {:?}", one.mutant.id, one.codes);
+    }
+    let open = judged.iter().filter(|one| open(one)).count();
+    assert!(0 < open && open < judged.len(), "{open} of {} are open", judged.len());
+}

@@ -304,8 +304,11 @@ pub fn verdict(runs: &[Run]) -> Verdict {
             Verdict::Finding
         } else if codes().any(|code| code == "launch") {
             Verdict::Launch
-        } else if !report.completed {
+        } else if !report.completed && (codes().next().is_some() || report.incomplete.is_empty()) {
             Verdict::Hang
+        } else if !report.completed {
+            // It came to something that is not modelled.
+            Verdict::Note
         } else if !right {
             Verdict::WrongResult
         } else if !report.notes.is_empty() || !report.incomplete.is_empty() || report.deadlock != Deadlock::Impossible {
