@@ -26,7 +26,16 @@ struct Stored {
 #[derive(Debug, Default)]
 pub struct Boxes {
     last: SmallVec<[Stored; 4]>,
-    again: Option<(Stored, Stored)>,
+    again: Option<Again>,
+}
+
+/// One box was stored, then another one, of the same bytes: where these begin, and how many they are.
+#[derive(Clone, Copy, Debug)]
+struct Again {
+    first: Stored,
+    second: Stored,
+    start: u32,
+    bytes: u32,
 }
 
 impl Boxes {
@@ -35,8 +44,10 @@ impl Boxes {
         let Some(to) = tile.origin else { return };
         let new = Stored { start: tile.start, bytes: tile.rows * tile.pitch, site: tile.site, to };
         if again && self.again.is_none() {
-            let before = self.last.iter().find(|last| last.to != to && last.shared_with(&new).is_some());
-            self.again = before.map(|before| (*before, new));
+            self.again = self.last.iter().filter(|last| last.to != to).find_map(|last| {
+                let (start, bytes) = last.shared_with(&new)?;
+                Some(Again { first: *last, second: new, start, bytes })
+            });
         }
         if let Some(last) = self.last.iter_mut().find(|last| (last.start, last.bytes) == (new.start, new.bytes)) {
             *last = new;
@@ -58,8 +69,7 @@ impl Cluster<'_> {
     /// The cluster has ended.
     pub fn tiles_never_stored(&mut self) {
         for cta in 0..self.ctas.len() {
-            let Some((first, second)) = self.ctas[cta].staged.boxes.again else { continue };
-            let Some((start, bytes)) = first.shared_with(&second) else { continue };
+            let Some(Again { first, second, start, bytes }) = self.ctas[cta].staged.boxes.again else { continue };
             let Some((at, writer)) = self.staged_beside(cta, start, bytes) else { continue };
             let [place, never] = [start, at].map(|at| self.shared_place(at).to_string());
             let all = if first.start == second.start { "the tile" } else { "a part of the tile" };
