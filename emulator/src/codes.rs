@@ -25,7 +25,10 @@ pub const CODES: &[(&str, &str)] = &[
         "another CTA of the cluster is needed before it is known to have started (a note of tcgen05.alloc)",
     ),
     ("depth-mismatch", "an MMA multiplies other depths of A than of B"),
-    ("early-arrival", "a phase of an mbarrier is completed by an arrival that does not wait for the MMA"),
+    (
+        "early-arrival",
+        "a phase of an mbarrier is completed by an arrival that does not wait for the MMA, or may be by one that is meant for a later phase",
+    ),
     ("hang", "nothing can go on: a wait is never satisfied"),
     ("input-not-loaded", "a part of a tensor from which a launch loads boxes, that no box has (a note)"),
     ("instruction-budget", "the run was ended after the allowed number of instructions"),

@@ -1,4 +1,5 @@
-//! What to try where a phase may complete before a wait has seen the one before: the cause that the run shows, or both that it may have.
+//! What to try where a phase may complete before a wait has seen the one before: the cause that the run shows, or both that it may have. And phases that
+//! another interleaving completes by arrivals that are meant for later ones.
 
 mod common;
 
@@ -312,4 +313,27 @@ fn parts_of_a_warp_pass_a_wait_once_each() {
     assert!(twice(&again), "one half waits twice: {again:#?}");
     let whole = overtaken(&apart("mov.u32 %r6, 1;"));
     assert!(twice(&whole), "the warp waits twice: {whole:#?}");
+}
+
+/// The first warp waits for two others, of which one stores what it reads and the other arrives twice: the second time it counts for the next phase in
+/// this run, and may count for this one. As the third arrival of one phase, or behind a wait for the phase before, it is right.
+#[test]
+fn an_arrival_that_may_count_for_an_earlier_phase_is_told() {
+    let judged = |arrivals: u32, before_the_second: &str| {
+        let text = kernel(&format!(
+            "{}WARP_1:\n@!%p1 bra DONE;\n{ARRIVE}\nnanosleep.u32 8000;\n{before_the_second}{ARRIVE}\nbra DONE;\n\
+             WARP_2:\n@!%p1 bra DONE;\nst.shared.b32 [tile], 7;\n{ARRIVE}\nbra DONE;\n",
+            waits(&[0]).replace("bra DONE;", "ld.shared.b32 %r7, [tile];\nst.global.b32 [%rd0], %r7;\nbra DONE;")
+        ))
+        .replace("mbarrier.init.shared.b64 [bar], 1;", &format!("mbarrier.init.shared.b64 [bar], {arrivals};"));
+        common::run(&load(&text), &launch("k", 96, vec![zeroes("out", 64)]), None, 100_000)
+    };
+    let early = judged(2, "");
+    assert_eq!(common::codes(&early), ["early-arrival"], "{}", rendered(&early));
+    let first = early.findings[0].labels.first().map(|label| label.text.as_str());
+    assert_eq!(first, Some("nothing orders this behind the end of phase 0"), "{}", rendered(&early));
+    let wait = "AGAIN:\nmbarrier.try_wait.parity.shared.b64 %p3, [bar], 0;\n@!%p3 bra AGAIN;\n";
+    for right in [judged(3, ""), judged(2, wait)] {
+        assert!(common::codes(&right).is_empty(), "{}", rendered(&right));
+    }
 }

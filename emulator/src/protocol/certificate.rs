@@ -398,7 +398,8 @@ impl Examiner {
         if known == 0 {
             doubts.push((n, site, Why::BeforeInit { barrier }));
         } else if known != phase + 1 && !b.is_behind_the_last_phase(clock) {
-            doubts.push((n, site, Why::CountsEarly { barrier, phase }));
+            let wait = b.waits.iter().find(|wait| wait.0 == phase).map(|wait| wait.2);
+            doubts.push((n, site, Why::CountsEarly { barrier, phase, sure: false, wait }));
         }
         if b.pending == 0 && b.bytes == 0 {
             for (it, early) in b.announced_late() {
@@ -462,6 +463,13 @@ impl Examiner {
         let Some(b) = self.barriers.get_mut(&barrier) else { return };
         b.waits.retain(|wait| (wait.0, wait.3) != (complete, sequence));
         b.waits.push((complete, n, site, sequence, own));
+        for doubt in &mut self.certificate.doubts {
+            if let Why::CountsEarly { barrier: at, phase, wait, .. } = &mut doubt.why
+                && (*at, *phase) == (barrier, complete)
+            {
+                wait.get_or_insert(site);
+            }
+        }
         if complete > known
             && let Some(then) = b.complete.len().checked_sub(1 + behind).and_then(|n| b.complete.get(n))
         {

@@ -13,8 +13,9 @@ pub struct Doubt {
 pub enum Why {
     /// This wait is for `phase` of the mbarrier; the phase behind may complete before the wait looks. `by` is what completes it.
     Overtaken { barrier: u32, phase: u32, by: u32 },
-    /// This arrival, or these bytes, may come before the phase before theirs is complete.
-    CountsEarly { barrier: u32, phase: u32 },
+    /// This arrival, or these bytes, may come before the phase before theirs is complete. `sure`: an interleaving was found in which they count for
+    /// an earlier phase. `wait`: a statement that waits for the phase before.
+    CountsEarly { barrier: u32, phase: u32, sure: bool, wait: Option<u32> },
     /// This announcement may come behind all arrivals of its phase, which is then complete without it. `sure`: it is known that other bytes do
     /// not keep the phase open in each such interleaving.
     AnnouncedLate { barrier: u32, phase: u32, sure: bool },

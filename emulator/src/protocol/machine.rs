@@ -114,6 +114,9 @@ pub struct Machine<'a> {
     permits: Vec<bool>,
     /// Of each CTA's SM, what other clusters hold.
     pub others: Vec<Others>,
+    /// A step, and the phase of its mbarrier that it has counted for.
+    pub watched: Option<u32>,
+    pub counted: Option<u32>,
     /// Nothing is given back, and nothing allocated but by these CTAs.
     pub only: Option<Vec<bool>>,
 }
@@ -153,6 +156,8 @@ impl<'a> Machine<'a> {
             spare: vec![0; shape.ctas],
             permits: vec![false; shape.ctas],
             others: vec![Others::default(); shape.ctas],
+            watched: None,
+            counted: None,
             only: None,
         }
     }
@@ -282,8 +287,8 @@ impl<'a> Machine<'a> {
                     b.expected = b.expected.saturating_sub(count);
                 }
             }
-            What::Arrive { barrier, count, bytes } => return self.counts(barrier, count, i64::from(bytes)),
-            What::Done { barrier, count, bytes, .. } => return self.counts(barrier, count, -i64::from(bytes)),
+            What::Arrive { barrier, count, bytes } => return self.counts(n, barrier, count, i64::from(bytes)),
+            What::Done { barrier, count, bytes, .. } => return self.counts(n, barrier, count, -i64::from(bytes)),
             What::Named { cta, id, expected } => {
                 let live = self.live[usize::from(step.warp)];
                 let named = self.named.entry((cta, id)).or_default();
@@ -347,9 +352,12 @@ impl<'a> Machine<'a> {
         true
     }
 
-    fn counts(&mut self, barrier: u32, count: u32, bytes: i64) -> bool {
+    fn counts(&mut self, n: u32, barrier: u32, count: u32, bytes: i64) -> bool {
         // What arrives before the initialisation is lost.
         let Some(b) = self.mbarriers.get_mut(&barrier) else { return true };
+        if self.watched == Some(n) {
+            self.counted = Some(b.phase);
+        }
         if count > b.pending {
             return false;
         }

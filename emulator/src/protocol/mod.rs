@@ -56,14 +56,14 @@ pub enum Verdict {
 
 /// Judges the record of a cluster that ran to its end; it is not [full](Record::is_full).
 pub fn judge(record: &Record, shape: &Shape) -> Verdict {
-    let Some(certificate) = certificate::examine(record, shape) else { return Verdict::TooLong };
+    let Some(mut certificate) = certificate::examine(record, shape) else { return Verdict::TooLong };
     if !search::replays(record, &certificate, shape) {
         return Verdict::NotModelled;
     }
     if certificate.doubts.is_empty() {
         return Verdict::Proved;
     }
-    match search::find(record, &certificate, shape) {
+    match search::find(record, &mut certificate, shape) {
         Some(stuck) => Verdict::Refuted(Box::new(stuck), certificate.doubts),
         None => Verdict::Doubtful(certificate.doubts),
     }

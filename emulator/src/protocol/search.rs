@@ -5,6 +5,7 @@ use super::clusters;
 use super::doubt::{Doubt, Why};
 use super::machine::{End, Graph, Machine, Shape};
 use super::record::{Record, Step, What};
+use std::cell::Cell;
 
 /// Steps that may be looked at in all, so that a search ends soon.
 const MOST: usize = 20_000_000;
@@ -40,17 +41,23 @@ pub fn replays(record: &Record, certificate: &Certificate, shape: &Shape) -> boo
     Machine::new(&graph, *shape).run(&mut all, |n, _| n.into()) == End::Completed
 }
 
-pub fn find(record: &Record, certificate: &Certificate, shape: &Shape) -> Option<Stuck> {
-    let graph = Graph::new(record, &certificate.before);
-    if let Some(doubt) = clusters::doubt(&certificate.doubts)
+/// An interleaving that gets stuck. Says of each doubt on the way whether the interleaving that it suggests shows it.
+pub fn find(record: &Record, certificate: &mut Certificate, shape: &Shape) -> Option<Stuck> {
+    let Certificate { doubts, before } = certificate;
+    let graph = Graph::new(record, before);
+    if let Some(doubt) = clusters::doubt(doubts)
         && let Some(waiting) = clusters::stuck(&graph, shape)
     {
         return Some(Stuck { by: Some(doubt), overflow: None, waiting });
     }
     let mut left = MOST;
+    // Also tells for which phase the doubted step counts.
+    let counted = Cell::new(None);
     let mut run = |by: Option<Doubt>, rank: &mut dyn FnMut(u32, &Step) -> u64| -> Option<Option<Stuck>> {
         let mut machine = Machine::new(&graph, *shape);
+        machine.watched = by.map(|doubt| doubt.step);
         let end = machine.run(&mut left, rank);
+        counted.set(machine.counted);
         let waiting = |n: u32| {
             let Step { warp, site, what, .. } = graph.steps[n as usize];
             let barrier = match what {
@@ -72,7 +79,8 @@ pub fn find(record: &Record, certificate: &Certificate, shape: &Shape) -> Option
             End::Overflow(n) => Some(Stuck { by, overflow: Some(waiting(n)), waiting: Vec::new() }),
         })
     };
-    for &doubt in &certificate.doubts {
+    for n in 0..doubts.len() {
+        let doubt = doubts[n];
         // As late as can be, as early as can be, and with all of its lanes or its statement.
         let Step { warp, lanes, .. } = record.steps[doubt.step as usize];
         let by = Some(doubt);
@@ -85,7 +93,11 @@ pub fn find(record: &Record, certificate: &Certificate, shape: &Shape) -> Option
         };
         let stuck = match doubt.why {
             Why::CountsEarly { .. } | Why::NamedEarly { .. } | Why::BeforeInit { .. } => {
-                run(by, &mut |n, step| early(n, step))?.or(run(by, &mut |n, step| slow(n, step))?)
+                let stuck = run(by, &mut |n, step| early(n, step))?;
+                if let Why::CountsEarly { phase, sure, .. } = &mut doubts[n].why {
+                    *sure = counted.get().is_some_and(|counted| counted < *phase);
+                }
+                stuck.or(run(by, &mut |n, step| slow(n, step))?)
             }
             _ => run(by, &mut |n, _| late(n))?.or(run(by, &mut |n, step| slow(n, step))?),
         };

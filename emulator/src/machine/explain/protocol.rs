@@ -2,6 +2,7 @@
 
 use crate::diagnostic::{Diagnostic, Label, Severity};
 use crate::machine::cluster::Cluster;
+use crate::machine::counted;
 use crate::protocol::{Doubt, Shape, Stuck, Timing, Verdict, Waiting, What, Why, judge};
 use crate::report::Deadlock;
 use std::collections::BTreeMap;
@@ -103,6 +104,9 @@ impl Cluster<'_> {
             Verdict::Refuted(_, doubts) | Verdict::Doubtful(doubts) => self.announced_late(doubts),
             _ => {}
         }
+        if let Verdict::Doubtful(doubts) = &verdict {
+            self.counts_early(doubts);
+        }
         let verdict = match verdict {
             Verdict::Proved => Deadlock::Impossible,
             Verdict::Refuted(stuck, doubts) => {
@@ -156,7 +160,7 @@ impl Cluster<'_> {
                 let (wanted, next) = (wanted(phase), phase.wrapping_add(1));
                 format!("this wait is for {wanted} of {name}, and phase {next} may complete before it looks")
             }
-            Why::CountsEarly { barrier, phase } => {
+            Why::CountsEarly { barrier, phase, .. } => {
                 let (name, before) = (self.barrier_name(barrier), phase.saturating_sub(1));
                 format!("this is meant for phase {phase} of {name}, and may come before phase {before} is complete")
             }
@@ -180,6 +184,35 @@ impl Cluster<'_> {
             Why::Permit => {
                 "a CTA of another cluster may have the right to allocate on its SM, and wait for this one's".into()
             }
+        }
+    }
+
+    /// Arrivals that count for an earlier phase in an interleaving that was found: who waits for that phase may go on before all have arrived that it
+    /// waits for, and what this run ordered, that one does not. One for each mbarrier's statement; told where nothing else is, which may be its cause.
+    fn counts_early(&mut self, doubts: &[Doubt]) {
+        let mut told: Vec<u32> = Vec::new();
+        for doubt in doubts {
+            let Why::CountsEarly { barrier, phase, sure: true, wait: Some(wait) } = doubt.why else { continue };
+            let arrives = |what| matches!(what, What::Arrive { count: 1.., .. } | What::Done { count: 1.., .. });
+            let Some(step) = self.record.steps.get(doubt.step as usize).filter(|step| arrives(step.what)) else {
+                continue;
+            };
+            if told.contains(&doubt.site) {
+                continue;
+            }
+            told.push(doubt.site);
+            let (who, name, before) =
+                (self.warp_name(step.warp.into()), self.barrier_name(barrier), phase.saturating_sub(1));
+            let title = format!("an arrival of {who} for phase {phase} of {name} may count for phase {before}");
+            let mut d = self.problem("early-arrival", doubt.site, title, RULE, help(Some(*doubt)));
+            d.severity = Severity::Finding;
+            let init = &self.barriers[barrier as usize];
+            d.labels = vec![
+                self.label(doubt.site, format!("nothing orders this behind the end of phase {before}")),
+                self.label(init.init.site, format!("initialised for {} a phase", counted(init.expected, "arrival"))),
+                self.label(wait, format!("who waits here for phase {before} may then go on before all have arrived")),
+            ];
+            self.if_clean.push(d);
         }
     }
 
