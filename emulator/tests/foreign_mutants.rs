@@ -5,7 +5,8 @@
 //! of a mutant that was called clean is a hole in the emulator.
 //!
 //! A few of each kernel run here. `FOREIGN_MUTANTS=all` runs all of them, `FOREIGN_MUTANTS=40` so many of each, `FOREIGN_SEEDS=12` more
-//! schedules; `docs/figures.md` says what came of that. `FOREIGN_KERNELS` names another folder of kernels and launches.
+//! schedules; `docs/figures.md` says what came of that. `FOREIGN_KERNELS` names another folder of kernels and launches, and
+//! `FOREIGN_KINDS=guard,address` only mutants that are told with one of these words.
 
 #[path = "common/random.rs"]
 mod random;
@@ -66,7 +67,29 @@ fn numbers(code: &str) -> Vec<std::ops::Range<usize>> {
     found
 }
 
-/// The statement left out, twice, behind the next one, and each of its numbers more and less; of a wait, one that always passes.
+/// Words of an opcode, and weaker ones in their place.
+const WEAKER: &[(&str, &str)] = &[
+    (".acquire", ".relaxed"),
+    (".release", ".relaxed"),
+    (".acq_rel", ".acquire"),
+    (".cluster.", ".cta."),
+    ("::cluster::all", ""),
+    (".gpu", ".cta"),
+    ("cta_group::2", "cta_group::1"),
+    (".read", ""),
+    (".async.shared::cta", ".async.global"),
+    ("after_thread_sync", "before_thread_sync"),
+    ("wait::ld", "wait::st"),
+];
+
+/// The address of a statement.
+fn address(code: &str) -> Option<&str> {
+    let start = code.find('[')?;
+    Some(&code[start..=start + code[start..].find(']')?])
+}
+
+/// The statement left out, twice, behind the next one, and each of its numbers more and less; of a wait, one that always passes. With the other guard
+/// or none, with the address of the next statement of the same opcode, and with each word of its opcode weaker.
 fn mutants(text: &str) -> Vec<Mutant> {
     let lines: Vec<&str> = text.lines().collect();
     let mut all = Vec::new();
@@ -97,6 +120,21 @@ fn mutants(text: &str) -> Vec<Mutant> {
             {
                 add("behind the next", lines[n + 1], Some(line));
             }
+        }
+        if let Some(guarded) = code.strip_prefix('@') {
+            let (guard, rest) = guarded.split_once(' ').unwrap_or((guarded, ""));
+            add("without its guard", rest, None);
+            let other = guard.strip_prefix('!').map_or(format!("@!{guard} {rest}"), |guard| format!("@{guard} {rest}"));
+            add("with the other guard", &other, None);
+        }
+        let opcode = |code: &str| code.split([' ', '\t']).find(|word| word.contains('.')).map(str::to_string);
+        let own = address(code);
+        let theirs = lines[n + 1..].iter().filter(|line| opcode(line.trim()) == opcode(code));
+        if let (Some(own), Some(theirs)) = (own, theirs.filter_map(|line| address(line)).find(|&it| Some(it) != own)) {
+            add("at another address", &code.replacen(own, theirs, 1), None);
+        }
+        for (word, weaker) in WEAKER.iter().filter(|(word, _)| code.contains(word)) {
+            add(&format!("`{weaker}` for `{word}`"), &code.replacen(word, weaker, 1), None);
         }
         for range in numbers(code) {
             let Ok(value) = code[range.clone()].parse::<u64>() else { continue };
@@ -189,6 +227,9 @@ fn what_is_called_clean_is_so_on_every_schedule() {
         clean += 1;
         let mut mutants = mutants(&text);
         assert!(mutants.len() > 40, "{}: {} mutants", kernel.display(), mutants.len());
+        if let Ok(kinds) = std::env::var("FOREIGN_KINDS") {
+            mutants.retain(|mutant| kinds.split(',').any(|kind| mutant.what.contains(kind)));
+        }
         while !all && mutants.len() > few {
             mutants.swap_remove(random.below(mutants.len()));
         }
@@ -219,4 +260,12 @@ fn mutants_are_what_they_say() {
     let made: Vec<String> = mutants(text).into_iter().map(|mutant| mutant.what).collect();
     let of = |line: usize| made.iter().filter(|what| what.starts_with(&format!("line {line},"))).count();
     assert_eq!([of(1), of(2), of(3), of(4)], [3, 1, 7, 0], "{made:#?}");
+    let text = "@%p1 fence.acq_rel.cluster;\nmbarrier.inval.b64 [%r1];\nmbarrier.inval.b64 [%r2+8];\n";
+    let made = mutants(text);
+    let code = |what: &str| made.iter().find(|mutant| mutant.what.contains(what)).map(|mutant| mutant.text.lines());
+    let line = |what: &str, n: usize| code(what).and_then(|mut lines| lines.nth(n)).unwrap_or("none");
+    assert_eq!(line("without its guard", 0), "fence.acq_rel.cluster;");
+    assert_eq!(line("with the other guard", 0), "@!%p1 fence.acq_rel.cluster;");
+    assert_eq!(line("`.acquire` for `.acq_rel`", 0), "@%p1 fence.acquire.cluster;");
+    assert_eq!(line("at another address", 1), "mbarrier.inval.b64 [%r2+8];");
 }
