@@ -187,9 +187,7 @@ fn launches_that_directives_refuse() {
 #[test]
 fn directives_that_contradict_each_other() {
     let titles = |directives: &str| {
-        let text = format!(
-            ".version 9.0\n.target sm_100a\n.address_size 64\n.entry k()\n{directives}\n{{\nret;\n}}\n"
-        );
+        let text = format!(".version 9.0\n.target sm_100a\n.address_size 64\n.entry k()\n{directives}\n{{\nret;\n}}\n");
         let errors = emulator::load(&text).map(|_| ()).err().unwrap_or_default();
         errors.into_iter().map(|error| error.title).collect::<Vec<_>>()
     };
@@ -202,7 +200,9 @@ fn directives_that_contradict_each_other() {
     ] {
         assert_eq!(titles(directives), [title], "{directives}");
     }
-    for directives in [".maxntid 64 .minnctapersm 2 .maxclusterrank 4", ".reqntid 32 .reqnctapercluster 2 .explicitcluster"] {
+    for directives in
+        [".maxntid 64 .minnctapersm 2 .maxclusterrank 4", ".reqntid 32 .reqnctapercluster 2 .explicitcluster"]
+    {
         assert!(titles(directives).is_empty(), "{directives}: {:?}", titles(directives));
     }
 }
@@ -218,7 +218,10 @@ fn names_that_are_refused_are_told_by_what_they_are() {
     assert_eq!(of.len(), 1);
     assert_eq!(of[0].0, "`%tid.x` is a special register, which is only read");
     let of = titles(".local .b8 large[600000];\nmov.u32 %r0, large");
-    assert_eq!(of.iter().map(|(title, _)| &**title).collect::<Vec<_>>(), ["600064 bytes of local memory a thread is not modelled"]);
+    assert_eq!(
+        of.iter().map(|(title, _)| &**title).collect::<Vec<_>>(),
+        ["600064 bytes of local memory a thread is not modelled"]
+    );
     let of = titles("cp.async.bulk.prefetch.tensor.2d.L2.global [map, {%r0, %r1}]");
     assert!(of.len() == 1 && of[0].1.contains("cvta.param.u64"), "{of:?}");
 }
