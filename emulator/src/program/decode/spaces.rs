@@ -33,6 +33,15 @@ pub(super) fn check(l: &Lowering, inst: &Instruction, base: &str, mods: &[&str])
             }
             Ok(())
         }
+        "mapa" => match inst.operands.get(1) {
+            Some(Operand::Name(name)) if matches!(l.lookup(name), Some(Binding::Global(_) | Binding::Local(_))) => {
+                Err(wrong(
+                    format!("`{name}` is no shared variable, and `{}` takes an address in shared memory", inst.opcode),
+                    "Name a `.shared` variable: only these lie in each CTA of a cluster.",
+                ))
+            }
+            _ => Ok(()),
+        },
         "tcgen05" if matches!(mods.first(), Some(&("alloc" | "commit"))) => match (memory().next(), said.first()) {
             (Some(operand), Some(&wanted)) => l.check_space(operand, wanted, &inst.opcode),
             _ => Ok(()),
