@@ -168,7 +168,11 @@ fn launches_that_directives_refuse() {
     let gives = "setmaxnreg.dec.sync.aligned.u32 24;";
     let refused = run(".maxnreg 255", gives, 1, 512);
     assert!(refused.len() == 1 && refused[0].0 == "launch" && refused[0].1.contains(".maxnreg"), "{refused:?}");
+    let larger = "launched with clusters of 2 CTAs, the kernel allows 1 (`.maxclusterrank`)";
+    assert_eq!(run(".maxclusterrank 1", "", 2, 32), [("launch", larger.to_string())]);
     for (directives, body, cluster, threads) in [
+        (".maxclusterrank 2", "", 2, 32),
+        (".maxclusterrank 1", "", 1, 32),
         (".explicitcluster", "", 2, 32),
         (".explicitcluster .reqnctapercluster 2", "", 1, 32),
         (".maxnreg 255", "", 1, 512),
@@ -177,6 +181,49 @@ fn launches_that_directives_refuse() {
     ] {
         assert_eq!(run(directives, body, cluster, threads), [], "{directives} {body}");
     }
+}
+
+/// Directives that ptxas 13.5 takes in no kernel, alone or beside others.
+#[test]
+fn directives_that_contradict_each_other() {
+    let titles = |directives: &str| {
+        let text = format!(".version 9.0\n.target sm_100a\n.address_size 64\n.entry k()\n{directives}\n{{\nret;\n}}\n");
+        let errors = emulator::load(&text).map(|_| ()).err().unwrap_or_default();
+        errors.into_iter().map(|error| error.title).collect::<Vec<_>>()
+    };
+    for (directives, title) in [
+        (".reqntid 32 .maxntid 64", "`.maxntid` and `.reqntid` of one kernel"),
+        (".maxclusterrank 4 .reqnctapercluster 2", "`.maxclusterrank` and `.reqnctapercluster` of one kernel"),
+        (".reqntid 0", "`.reqntid` of 0"),
+        (".maxnreg 0", "`.maxnreg` of 0"),
+        (".maxnctapersm 2", "`.maxnctapersm`, which PTX has no longer since 2.1"),
+    ] {
+        assert_eq!(titles(directives), [title], "{directives}");
+    }
+    for directives in
+        [".maxntid 64 .minnctapersm 2 .maxclusterrank 4", ".reqntid 32 .reqnctapercluster 2 .explicitcluster"]
+    {
+        assert!(titles(directives).is_empty(), "{directives}: {:?}", titles(directives));
+    }
+}
+
+/// A special register where something is written, and a variable that is refused: each is told once, by what it is.
+#[test]
+fn names_that_are_refused_are_told_by_what_they_are() {
+    let titles = |body: &str| {
+        let errors = emulator::load(&kernel(body)).map(|_| ()).err().unwrap_or_default();
+        errors.into_iter().map(|error| (error.title, error.help)).collect::<Vec<_>>()
+    };
+    let of = titles("ld.global.v2.b32 {%tid.x, %r0}, [%d9]");
+    assert_eq!(of.len(), 1);
+    assert_eq!(of[0].0, "`%tid.x` is a special register, which is only read");
+    let of = titles(".local .b8 large[600000];\nmov.u32 %r0, large");
+    assert_eq!(
+        of.iter().map(|(title, _)| &**title).collect::<Vec<_>>(),
+        ["600064 bytes of local memory a thread is not modelled"]
+    );
+    let of = titles("cp.async.bulk.prefetch.tensor.2d.L2.global [map, {%r0, %r1}]");
+    assert!(of.len() == 1 && of[0].1.contains("cvta.param.u64"), "{of:?}");
 }
 
 /// A module may hold an entry with what is not modelled: the others can be launched, and it is refused when it is.

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{load, zeroes};
-use emulator::Diagnostic;
+use emulator::{Diagnostic, Launch, Options};
 
 /// Two warps: what lane 0 of each does, with `bar_a` and `bar_b` made for one arrival each.
 fn stuck(first: &str, second: &str) -> Diagnostic {
@@ -424,5 +424,30 @@ fn who_would_come_to_a_barrier_is_told_by_the_number_that_its_register_holds() {
     {
         let title = run(number, last);
         assert!(title.starts_with("CTA barrier 0 waits for 64 threads and gets 32"), "{number} {last}: {title}");
+    }
+}
+
+/// Bytes that `mbarrier.complete_tx` completes are counted beside those of copies: too few of them, and too many.
+#[test]
+fn bytes_that_nobody_copies_are_told() {
+    let told = |completed: u32| {
+        let text = format!(
+            ".version 9.0\n.target sm_100a\n.address_size 64\n.visible .entry k()\n{{\n.shared .align 8 .b64 bar;\n.reg .pred %p<2>;\n.reg .b32 %r0;\n\
+             mov.u32 %r0, %tid.x;\nsetp.eq.u32 %p0, %r0, 0;\n@%p0 mbarrier.init.shared.b64 [bar], 2;\nbar.sync 0;\n\
+             @%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 64;\n@%p0 mbarrier.complete_tx.relaxed.cta.shared.b64 [bar], {completed};\n\
+             @%p0 mbarrier.arrive.shared.b64 _, [bar];\nW: mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0;\n@!%p1 bra W;\nret;\n}}\n"
+        );
+        let launch =
+            Launch { entry: "k".into(), grid: [1; 3], cluster: [1; 3], block: [32, 1, 1], ..Default::default() };
+        let report = emulator::run(&load(&text), &launch, &Options::default());
+        report.findings.first().map(|d| (d.title.clone(), d.help.clone()))
+    };
+    assert_eq!(told(64), None);
+    for completed in [16, 128] {
+        let (title, help) = told(completed).expect("it hangs");
+        let what =
+            format!("64 bytes are announced, copies bring none, and mbarrier.complete_tx completes {completed} bytes");
+        assert_eq!(title, format!("`bar` never completes phase 0: {what}"));
+        assert!(help.starts_with(&format!("Announce {completed} bytes")), "{help}");
     }
 }

@@ -268,6 +268,14 @@ fn fits<'p>(program: &'p Program, launch: &Launch) -> Result<&'p Kernel, Vec<Dia
                 .into(),
             k,
         );
+    } else if let Some(most) = kernel.max_cluster.filter(|&most| ctas > u64::from(most)) {
+        error(
+            "launch",
+            "cluster",
+            format!("launched with clusters of {ctas} CTAs, the kernel allows {most} (`.maxclusterrank`)"),
+            "Launch with smaller clusters, or raise `.maxclusterrank`.".into(),
+            k,
+        );
     } else if ctas == 0 || ctas > 16 {
         error(
             "launch",

@@ -92,6 +92,8 @@ pub struct StoreOp {
     pub bytes: u8,
     /// One register an element.
     pub s: Box<[Reg]>,
+    /// A piece of a vector, of which elements are not written: bytes of the vector, and those before the piece.
+    pub of: Option<(u8, u8)>,
     /// Order and scope of a strong store.
     pub sync: Option<Sync>,
 }

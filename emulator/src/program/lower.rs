@@ -42,6 +42,27 @@ pub(super) enum Binding {
     Other(String),
 }
 
+/// What is wrong with a directive beside the others, as ptxas 13.5 has it.
+fn contradiction(name: &str, values: &[u64], has: impl Fn(&str) -> bool) -> Option<Bad> {
+    let none = matches!(name, "reqntid" | "maxnreg") && values.contains(&0);
+    match name {
+        _ if none => Some(wrong(format!("`.{name}` of 0"), "Allowed: 1 or more.")),
+        "maxntid" if has("reqntid") => Some(wrong(
+            "`.maxntid` and `.reqntid` of one kernel",
+            "Leave `.maxntid` out: `.reqntid` says how many threads there are.",
+        )),
+        "maxclusterrank" if has("reqnctapercluster") => Some(wrong(
+            "`.maxclusterrank` and `.reqnctapercluster` of one kernel",
+            "Leave `.maxclusterrank` out: `.reqnctapercluster` says how large clusters are (PTX ISA 11.8.3).",
+        )),
+        "maxnctapersm" => Some(wrong(
+            "`.maxnctapersm`, which PTX has no longer since 2.1",
+            "Write `.minnctapersm` beside `.maxntid` or `.reqntid`.",
+        )),
+        _ => None,
+    }
+}
+
 /// Bytes that the parameters of an entry take at most (sm_70 and later).
 const MAX_PARAMETERS: u32 = 32764;
 
@@ -197,6 +218,7 @@ fn entry(
             required_threads: None,
             max_threads: None,
             required_cluster: None,
+            max_cluster: None,
             explicit_cluster: false,
             scopes: false,
             half_stores: false,
@@ -260,6 +282,10 @@ fn entry(
     let mut ctas_an_sm = None;
     for (name, values, span) in &function.directives {
         let dims = || [0, 1, 2].map(|n| values.get(n).copied().unwrap_or(1).min(u64::from(u32::MAX)) as u32);
+        if let Some(bad) = contradiction(name, values, |other| function.directives.iter().any(|(n, ..)| n == other)) {
+            fail(*span, bad);
+            continue;
+        }
         match name.as_str() {
             "reqntid" => lowering.kernel.required_threads = Some(dims()),
             "maxntid" => {
@@ -283,7 +309,8 @@ fn entry(
                 fail(*span, wrong(message, "Add both of them."));
             }
             "minnctapersm" => ctas_an_sm = Some(dims()[0].max(1)),
-            "maxnctapersm" | "maxclusterrank" | "noreturn" | "pragma" => {}
+            "maxclusterrank" => lowering.kernel.max_cluster = Some(dims()[0]),
+            "noreturn" | "pragma" => {}
             other => fail(*span, not_modelled(&format!("the directive `.{other}`"), "Remove it.")),
         }
     }

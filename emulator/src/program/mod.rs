@@ -108,6 +108,8 @@ pub(crate) struct Kernel {
     pub required_threads: Option<[u32; 3]>,
     pub max_threads: Option<u32>,
     pub required_cluster: Option<[u32; 3]>,
+    /// `.maxclusterrank`: CTAs that a cluster has at most.
+    pub max_cluster: Option<u32>,
     /// `.explicitcluster`: it cannot be launched without clusters.
     pub explicit_cluster: bool,
     /// A statement that asks for the time or the SM's number, where what the kernel does may depend on that.

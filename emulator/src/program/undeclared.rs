@@ -46,6 +46,13 @@ impl Lowering {
         if self.undeclared.get() > 16 {
             return wrong(format!("`{name}` is not declared"), "Declare it, or correct the name.");
         }
+        // Where it is read it has a meaning.
+        if decode::special::special(name).is_some() {
+            return wrong(
+                format!("`{name}` is a special register, which is only read"),
+                "Name a register of your own.",
+            );
+        }
         if decode::special::exists(name) {
             let what = format!("the special register `{name}`");
             return not_modelled(&what, "`emulate --list-instructions` lists the special registers that are.");

@@ -187,6 +187,8 @@ impl Lowering {
                 let offset = next_multiple(self.kernel.local_bytes, align);
                 let end = offset.saturating_add(bytes);
                 if end > MOST_LOCAL {
+                    // Told once, and not of each use.
+                    self.bind(&v.name, Binding::Local(0))?;
                     return Err(not_modelled(&format!("{end} bytes of local memory a thread"), "Use up to 64 KiB."));
                 }
                 self.kernel.local_bytes = end;

@@ -130,6 +130,24 @@ fn vectors() -> Vec<Row> {
             7,
         ),
         one("st.b32 [%d8+64], 9; ld.v4.b32 {%r0, _, _, _}, [%d8+64];", 9),
+        // What is not named is not written (PTX ISA, st), and the vector lies as all of it asks for.
+        one(
+            "st.global.v8.b32 [%d8+64], {1, 1, 1, 1, 1, 1, 1, 1}; mov.b32 %r1, 7;\n\
+             st.global.v8.b32 [%d8+64], {_, 2, %r1, _, 4, 5, 6, _}; ld.global.b32 %r0, [%d8+72];",
+            7,
+        )
+        .gives(8, &[0x2_0000_0001, 0x1_0000_0007, 0x5_0000_0004, 0x1_0000_0006])
+        .with("[%d8+64], {_", "[%d8+80], {_", "misaligned-address")
+        .with("[%d8+64], {_", "[%d8+68], {_", "misaligned-address"),
+        one("st.v4.b64 [%d8+64], {1, 2, 3, 4}; st.relaxed.cta.global.L1::no_allocate.v4.b64 [%d8+64], {_, 8, _, _}; ld.b32 %r0, [%d8+72];", 8)
+            .gives(8, &[1, 8, 3, 4]),
+        // Under a guard all of it.
+        one(
+            "st.global.v8.b32 [%d8+64], {1, 1, 1, 1, 1, 1, 1, 1}; setp.eq.u32 %p1, 1, 2;\n\
+             @%p1 st.global.v8.f32 [%d8+64], {0f3F800000, _, 0f3F800000, _, _, _, _, _}; ld.global.b32 %r0, [%d8+64];",
+            1,
+        )
+        .gives(8, &[0x1_0000_0001, 0x1_0000_0001]),
     ]
 }
 

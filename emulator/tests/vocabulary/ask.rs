@@ -9,14 +9,16 @@ const HEAD: usize = 3;
 const LINES: usize = 3;
 
 pub fn head(target: &str) -> String {
-    format!(".version 9.3\n.target {target}\n.address_size 64\n")
+    format!(
+        ".version 9.3\n.target {target}\n.address_size 64 .global .align 64 .b8 gv[128]; .shared .align 128 .b8 bar[128];\n"
+    )
 }
 
 /// A kernel of one statement, which stands in its second line.
 pub fn entry(n: usize, statement: &str) -> String {
     let end = if statement.is_empty() { "" } else { ";" };
     format!(
-        ".visible .entry k{n}() {{ .reg .pred %p<5>; .reg .b8 %b<5>; .reg .b16 %h<13>; .reg .b32 %r<130>; .reg .b64 %d<13>; \
+        ".visible .entry k{n}(.param .align 64 .b8 map[128]) {{ .local .align 16 .b8 loc[64]; .reg .pred %p<5>; .reg .b8 %b<5>; .reg .b16 %h<13>; .reg .b32 %r<130>; .reg .b64 %d<13>; \
          .reg .b128 %q<13>; .reg .f32 %f<5>; TABLE: .branchtargets DONE;\n{statement}{end}\nDONE: ret; }}\n"
     )
 }

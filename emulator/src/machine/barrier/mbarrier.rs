@@ -15,6 +15,8 @@ pub const LIMIT: i64 = crate::program::limits::MBARRIER as i64;
 pub struct Traffic {
     pub announced: Vec<Bytes>,
     pub brought: Vec<Bytes>,
+    /// By `mbarrier.complete_tx`, which copies nothing.
+    pub completed: Vec<Bytes>,
     /// Of what was brought, the bytes of copies that were issued for an earlier phase.
     pub late: u64,
 }
@@ -31,6 +33,7 @@ impl Traffic {
     fn clear(&mut self) {
         self.announced.clear();
         self.brought.clear();
+        self.completed.clear();
         self.late = 0;
     }
 
@@ -41,6 +44,10 @@ impl Traffic {
 
     pub fn announce(&mut self, site: u32, bytes: u32) {
         add(&mut self.announced, site, bytes);
+    }
+
+    pub fn complete(&mut self, site: u32, bytes: u32) {
+        add(&mut self.completed, site, bytes);
     }
 
     pub fn bring(&mut self, site: u32, bytes: u32) {

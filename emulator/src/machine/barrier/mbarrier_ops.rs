@@ -199,6 +199,7 @@ impl Cluster<'_> {
     pub fn complete_bytes(&mut self, barrier: u32, bytes: u32, site: u32) -> Result<(), Stop> {
         let b = &mut self.barriers[barrier as usize];
         b.bytes -= i64::from(bytes);
+        b.traffic.complete(site, bytes);
         if b.bytes < -LIMIT {
             let (total, name) = (-b.bytes, self.barrier_name(barrier));
             return Err(Some(Box::new(self.problem(

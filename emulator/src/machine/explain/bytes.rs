@@ -316,6 +316,12 @@ impl Cluster<'_> {
         let (announced, own) = (sum(&traffic.announced), traffic.own());
         let issuers = distinct(b.came.iter().filter(|came| came.bytes).map(|came| came.warp)).len();
         match traffic.announced.as_slice() {
+            _ if !traffic.completed.is_empty() => {
+                let (all, completed) = (own + sum(&traffic.completed), sum(&traffic.completed));
+                format!(
+                    "Announce {all} bytes, which is what comes, or let copies and mbarrier.complete_tx ({completed} of these) come to {announced} together."
+                )
+            }
             _ if own == 0 => "Issue the copies that bring the bytes, or announce none.".into(),
             [] if self.is_announced_elsewhere(b) => format!(
                 "Announce {own} bytes in CTA {}, too: what goes to several CTAs counts at the mbarrier of each (mbarrier.arrive.expect_tx by a thread of \
@@ -381,7 +387,10 @@ impl Cluster<'_> {
                 if b.times == 1 { "this copy brings".into() } else { format!("{} copies from here bring", b.times) };
             self.label(b.site, format!("{copies} {}", counted(b.bytes, "byte")))
         });
-        announced.chain(brought).collect()
+        let completed = traffic.completed.iter().take(2);
+        let completed =
+            completed.map(|b| self.label(b.site, format!("this completes {}{}", counted(b.bytes, "byte"), times(b))));
+        announced.chain(brought).chain(completed).collect()
     }
 }
 
@@ -408,8 +417,12 @@ fn uneven(traffic: &Traffic) -> String {
         0 => String::new(),
         late => format!(", and those of an earlier phase leave it {}", counted(late, "byte")),
     };
+    let completed = match sum(&traffic.completed) {
+        0 => String::new(),
+        n => format!(", and mbarrier.complete_tx completes {}", counted(n, "byte")),
+    };
     match sum(&traffic.announced) {
-        0 => format!("no bytes are announced, {copies}{late}"),
-        n => format!("{} announced, {copies}{late}", counted_are(n, "byte")),
+        0 => format!("no bytes are announced, {copies}{late}{completed}"),
+        n => format!("{} announced, {copies}{late}{completed}", counted_are(n, "byte")),
     }
 }

@@ -303,9 +303,12 @@ impl<'a> Cluster<'a> {
 
     pub fn store(&mut self, at: At, op: &StoreOp) -> Result<(), Stop> {
         let At { w, f, mask, site } = at;
-        let StoreOp { space, ref address, bytes, ref s, sync } = *op;
+        let StoreOp { space, ref address, bytes, ref s, of, sync } = *op;
         let each = usize::from(bytes);
         let total = each * s.len();
+        if let Some(vector) = of {
+            self.check_vector(at, op, vector)?;
+        }
         if !self.options.judges() && self.trail.is_none() && self.store_own(at, op, total) {
             return Ok(());
         }
@@ -443,7 +446,7 @@ impl<'a> Cluster<'a> {
     /// Whether it was one.
     fn store_own(&mut self, at: At, op: &StoreOp, total: usize) -> bool {
         let At { w, mask, .. } = at;
-        let StoreOp { space, ref address, bytes, ref s, sync } = *op;
+        let StoreOp { space, ref address, bytes, ref s, sync, .. } = *op;
         let registers = &self.warps[w].registers;
         let defined = s.iter().fold(registers.defined(address.base), |all, &reg| all & registers.defined(reg));
         if bytes != 4 || sync.is_some() || mask & !defined != 0 || self.blank.is_some() {

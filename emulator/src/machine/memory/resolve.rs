@@ -7,6 +7,7 @@ use crate::machine::state::At;
 use crate::machine::warp::registers::lanes;
 use crate::machine::warp::step::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use crate::program::RESERVED_SHARED;
+use crate::program::atomic::StoreOp;
 use crate::program::op::{Address, L32, Reg, Space};
 use crate::report::Memory;
 
@@ -82,6 +83,35 @@ impl Target {
 }
 
 impl Cluster<'_> {
+    fn misaligned(&self, (w, lane, site): (usize, usize, u32), total: u64, at: u64, what: Access) -> Stop {
+        Some(Box::new(self.problem(
+            "misaligned-address",
+            site,
+            format!(
+                "{} {} {}, which is not a multiple of {total}",
+                self.thread_name(w, lane),
+                what.does(),
+                what.at(total, at)
+            ),
+            "An access must be aligned to all the bytes it moves, of all elements of a vector (PTX ISA 6.4.1).",
+            format!("Align the address to {total} bytes, or move fewer bytes at once."),
+        )))
+    }
+
+    /// Where a store is a piece of a vector: the vector of each lane must lie as its size asks for.
+    #[cold]
+    pub fn check_vector(&self, at: At, op: &StoreOp, (total, before): (u8, u8)) -> Result<(), Stop> {
+        let (registers, total) = (&self.warps[at.w].registers, u64::from(total));
+        for lane in lanes(at.mask & registers.defined(op.address.base)) {
+            let base = registers.lane(op.address.base, lane) as u64;
+            let begin = base.wrapping_add(op.address.offset as u64).wrapping_sub(before.into());
+            if !begin.is_multiple_of(total) {
+                return Err(self.misaligned((at.w, lane, at.site), total, begin, Access::Store));
+            }
+        }
+        Ok(())
+    }
+
     pub fn targets(
         &mut self,
         at: At,
@@ -103,18 +133,7 @@ impl Cluster<'_> {
             let base = self.warps[w].registers.lane(address.base, lane) as u64;
             let at = base.wrapping_add(address.offset as u64);
             if total > 0 && !at.is_multiple_of(total) {
-                return Err(Some(Box::new(self.problem(
-                    "misaligned-address",
-                    site,
-                    format!(
-                        "{} {} {}, which is not a multiple of {total}",
-                        self.thread_name(w, lane),
-                        what.does(),
-                        what.at(total, at)
-                    ),
-                    "An access must be aligned to all the bytes it moves, of all elements of a vector (PTX ISA 6.4.1).",
-                    format!("Align the address to {total} bytes, or move fewer bytes at once."),
-                ))));
+                return Err(self.misaligned((w, lane, site), total, at, what));
             }
             let target = match space {
                 Space::Param => self.param_target(at, total),

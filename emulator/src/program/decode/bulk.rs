@@ -290,7 +290,24 @@ impl Cursor<'_> {
                 "Give one 32-bit coordinate for each dimension, 1 to 5.",
             ));
         }
-        let map = l.address(&Operand::Memory(base.clone(), *offset, vec![]))?;
+        // PTX has no place for an offset here.
+        if *offset != 0 {
+            return Err(wrong(
+                format!("the tensor map of `{}` is named by an address and an offset, {offset:+}", self.o.opcode),
+                format!("Add it first, `add.s64 %rd, %rd, {offset};`, and name the sum."),
+            ));
+        }
+        let narrow = list.iter().find(|part| match part {
+            Operand::Name(name) => l.is_narrow(name),
+            _ => false,
+        });
+        if let Some(narrow) = narrow {
+            return Err(wrong(
+                format!("{} is a register of fewer than 32 bits, a coordinate has 32", describe(narrow)),
+                "Widen it first: `cvt.s32.s16 %r, %h;`.",
+            ));
+        }
+        let map = l.address(&Operand::Memory(base.clone(), 0, vec![]))?;
         self.uses.extend(base_of(&map));
         let mut coordinates = Vec::new();
         for part in list {

@@ -6,7 +6,7 @@ use crate::program::atomic::{AtomicOp, LoadOp, Scope, StoreOp, Sync, update, upd
 use crate::program::layout::type_bytes;
 use crate::program::lower::Binding;
 use crate::program::matrix::MatrixShape;
-use crate::program::op::{Op, Packed, Reg, Space};
+use crate::program::op::{Address, Op, Packed, Reg, Space, TRUE};
 use crate::syntax::ast::Operand;
 
 /// `cp.async` (not bulk), `ldmatrix` and `stmatrix`.
@@ -45,7 +45,7 @@ fn matrix_or_async(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) ->
                     let (all, none) = (l.constant32(*bytes as u32)?, l.constant32(0)?);
                     let Reg::B32(r) = l.register("b32")? else { return Ok(None) };
                     let op = Op::Select32 { d: r, a: none, b: all, p, negated: false };
-                    l.emit(op, crate::program::op::TRUE, false, vec![Reg::Pred(p)], vec![Reg::B32(r)]);
+                    l.emit(op, TRUE, false, vec![Reg::Pred(p)], vec![Reg::B32(r)]);
                     uses.push(Reg::B32(r));
                     Some(r)
                 }
@@ -223,6 +223,11 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
     let float = ty.starts_with('f');
     let mut regs = Vec::new();
     for part in list {
+        // Elements that are not written: of the vectors of 32 bytes, which name a register at least (PTX ISA, st).
+        if !load && wide && *part == Operand::Sink && list.iter().any(|part| *part != Operand::Sink) {
+            regs.push(Reg::Sink);
+            continue;
+        }
         let reg = if load || bytes == 16 {
             l.destination(part)?
         } else if bytes == 8 {
@@ -261,13 +266,38 @@ pub(super) fn decode(l: &mut Lowering, base: &str, mods: &[&str], o: &Operands) 
             regs,
         )
     } else {
-        uses.extend(&regs);
-        Decoded::new(
-            Op::Store(Box::new(StoreOp { space, address, bytes: bytes as u8, s: regs.into(), sync })),
-            uses,
-            vec![],
-        )
+        let whole = StoreOp { space, address, bytes: bytes as u8, s: regs.into(), of: None, sync };
+        if whole.s.contains(&Reg::Sink) {
+            return Ok(store_around_sinks(l, &whole, &uses));
+        }
+        uses.extend(&whole.s);
+        Decoded::new(Op::Store(Box::new(whole)), uses, vec![])
     }))
+}
+
+/// A store that leaves elements of its vector out is one of each piece between them; where the vector lies as its size asks for, so does each piece.
+fn store_around_sinks(l: &mut Lowering, vector: &StoreOp, base: &[Reg]) -> Option<Decoded> {
+    let bytes = usize::from(vector.bytes);
+    let (mut last, mut at) = (None, 0);
+    while at < vector.s.len() {
+        let named = vector.s[at..].iter().take_while(|&&s| s != Reg::Sink).count();
+        let fits = |n: &usize| *n <= named && n * bytes <= 16 && at.is_multiple_of(*n);
+        let Some(count) = [4, 2, 1].into_iter().find(fits) else {
+            at += 1;
+            continue;
+        };
+        let s: Box<[Reg]> = vector.s[at..at + count].into();
+        let uses = base.iter().chain(&s).copied().collect();
+        let before = at * bytes;
+        let address = Address { offset: vector.address.offset.wrapping_add(before as i64), ..vector.address };
+        let of = Some(((vector.s.len() * bytes) as u8, before as u8));
+        let piece = Decoded::new(Op::Store(Box::new(StoreOp { address, s, of, ..*vector })), uses, vec![]);
+        if let Some(Decoded { op, uses, defs }) = last.replace(piece) {
+            l.emit(op, TRUE, false, uses, defs);
+        }
+        at += count;
+    }
+    last
 }
 
 /// Order and scope of an access.
@@ -413,7 +443,7 @@ fn vector_atomic(
             result => Some(Reg::B32(l.destination32(result)?)),
         };
         let offset = whole.address.offset.wrapping_add((n * usize::from(whole.bytes)) as i64);
-        let address = crate::program::op::Address { offset, ..whole.address };
+        let address = Address { offset, ..whole.address };
         let width = if n == 0 { whole.whole } else { whole.bytes };
         let op = AtomicOp { address, whole: width, d, s, ..whole };
         let mut uses = base_of(&address);
@@ -421,7 +451,7 @@ fn vector_atomic(
         uses.extend(policy.map(Reg::B64));
         let decoded = Decoded::new(Op::Atomic(Box::new(op)), uses, d.into_iter().collect());
         if let Some(Decoded { op, uses, defs }) = last.replace(decoded) {
-            l.emit(op, crate::program::op::TRUE, false, uses, defs);
+            l.emit(op, TRUE, false, uses, defs);
         }
     }
     Ok(last)

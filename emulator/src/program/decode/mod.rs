@@ -15,6 +15,7 @@ mod memory;
 mod nearest;
 mod places;
 mod policy;
+mod spaces;
 pub(super) mod special;
 mod spelling;
 mod synchronisation;
@@ -94,6 +95,7 @@ pub(super) fn decode(l: &mut Lowering, inst: &Instruction) -> Result<Decoded, Ba
             }
             types::check(l, inst, base, mods)?;
             places::check(l, inst, base, mods)?;
+            spaces::check(l, inst, base, mods)?;
             return Ok(decoded);
         }
     }
@@ -378,6 +380,11 @@ impl Lowering {
             },
             other => Err(wrong(format!("{} is not an address", describe(other)), "Use a register or a variable.")),
         }
+    }
+
+    /// Whether a name is that of a register of fewer than 32 bits.
+    fn is_narrow(&self, name: &str) -> bool {
+        matches!(self.lookup(name), Some(Binding::Register(_, ty)) if (1..4).contains(&ty.bytes))
     }
 
     /// The space of the variable that a memory operand names, if it names one.

@@ -166,7 +166,12 @@ const NEEDS: &[Need] = &[
     ("ld|st|atom|red", "::cluster", Gpus::From(90), (7, 8)),
     ("ld|st|atom|red", ".cluster", Gpus::From(90), (7, 8)),
     ("ld|st|cvta|isspacep", "param::", Gpus::From(0), (8, 3)),
+    // Vectors of 256 bits.
     ("ld|st", ".v8", Gpus::From(100), (8, 8)),
+    ("ld|st", ".v4.b64", Gpus::From(100), (8, 8)),
+    ("ld|st", ".v4.u64", Gpus::From(100), (8, 8)),
+    ("ld|st", ".v4.s64", Gpus::From(100), (8, 8)),
+    ("ld|st", ".v4.f64", Gpus::From(100), (8, 8)),
     ("ld|st|mov", ".b128", Gpus::From(70), (8, 3)),
     ("atom|red", ".v2", Gpus::From(90), (8, 1)),
     ("atom|red", ".v4", Gpus::From(90), (8, 1)),
@@ -256,6 +261,9 @@ mod tests {
             ("add.bf16x2", None),
             ("add.s16x2", Some((Gpus::From(90), (8, 0)))),
             ("ld.global.v8.b32", Some((Gpus::From(100), (8, 8)))),
+            ("st.global.v4.b64", Some((Gpus::From(100), (8, 8)))),
+            ("ld.global.L1::no_allocate.v4.f64", Some((Gpus::From(100), (8, 8)))),
+            ("st.global.v4.b32", None),
             ("%cluster_ctarank", Some((Gpus::From(90), (7, 8)))),
             ("%tid.x", None),
         ] {
