@@ -4,6 +4,7 @@
 //! Of what threads store it is known which sum it is of where it is computed from registers of `tcgen05.ld` alone, or from those of `wgmma.mma_async`, and
 //! each lane stores 16 bytes of a row, or the lanes store rows of D in global memory, one behind the other.
 
+use super::order;
 use super::sums::{Line, Sum};
 use crate::diagnostic::{Diagnostic, Label, Meaning, Severity};
 use crate::machine::cluster::Cluster;
@@ -15,8 +16,9 @@ use crate::machine::state::{ActorKind, Slot};
 use crate::machine::tensor_memory::{Halves, LANES};
 use crate::machine::tma::box_origin::Origin;
 use crate::order::GRANULE;
+use crate::program::Kernel;
 use crate::tensor_map::Element;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -72,6 +74,8 @@ pub struct Placed {
     shifts: FxHashMap<(u32, u64, u32), i64>,
     permuted: Option<Permuted>,
     seen: Vec<Seen>,
+    /// Statements that have stored what is computed from columns of products.
+    stores: FxHashSet<u32>,
 }
 
 /// So many boxes are remembered of a launch.
@@ -168,6 +172,7 @@ impl Placed {
     /// Takes over what a cluster has seen.
     pub fn join(&mut self, other: Placed) {
         other.seen.into_iter().for_each(|seen| self.add(seen));
+        self.stores.extend(other.stores);
         self.permuted = self.permuted.take().or(other.permuted);
     }
 
@@ -178,6 +183,12 @@ impl Placed {
         if first != at - row {
             self.permuted = Some(Permuted { store, of: of.clone(), at, straight: at - first });
         }
+    }
+
+    /// What is said of columns that change places on their way from a load to a store, at the end of a launch in which nothing else was found.
+    pub fn judge_columns(&self, kernel: &Kernel, label: impl Fn(u32, String) -> Label) -> Option<Diagnostic> {
+        let fits = !self.seen.is_empty() && self.seen.iter().all(Seen::fits);
+        order::judge(kernel, &self.stores, fits, label)
     }
 
     /// What is said of rows that change places within a tile, at the end of a launch in which nothing else was found.
@@ -309,6 +320,9 @@ impl Cluster<'_> {
 
     /// Lanes of a warp store so many bytes each.
     pub fn note_store_of_sums(&mut self, w: usize, site: u32, bytes: usize, targets: &[(usize, Target)]) {
+        if self.kernel.multiplies && self.kernel.stores_of_one_column(site) {
+            self.placed.stores.insert(site);
+        }
         let directly = matches!(targets.first(), Some((_, Target::Global { .. })));
         if !self.warpgroups.is_empty() && directly {
             // Of eight rows, four lanes have neighbouring columns each.
