@@ -4,13 +4,10 @@
 use crate::machine::warp::registers::Registers;
 use crate::program::Kernel;
 use crate::program::op::{FALSE, Op, Reg, TRUE, TensorShape};
-use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
 /// So many statements are looked at for a store.
 const MOST: usize = 256;
-/// A value has as many samples as a warp has lanes, and is changed so often.
-const CHANGES: u64 = 2;
 
 /// What a byte is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,42 +109,51 @@ fn mixed(seed: u64) -> u64 {
     seed ^ seed >> 31
 }
 
-/// Samples of what a register may hold: FP32 of moderate size in half of the lanes, small whole numbers in the others.
-fn samples(register: u16, change: u64) -> [u32; 32] {
+/// Samples of what a register may hold, one a lane, and what it is changed to, of which all bits differ: FP32 of moderate size, and whole numbers of 7 and of 11 bits;
+/// both of one sign, so that who cuts off the others has something left, or of two.
+fn samples(register: u16, changed: bool) -> [u32; 32] {
+    const KINDS: [(u32, bool, bool); 8] = [
+        (23, false, false),
+        (23, true, true),
+        (23, false, true),
+        (7, false, false),
+        (7, true, true),
+        (7, false, true),
+        (11, false, false),
+        (11, false, true),
+    ];
     std::array::from_fn(|lane| {
-        let bits = mixed(u64::from(register) << 32 | change << 8 | lane as u64);
-        match lane % 2 {
-            0 => (bits as u32 & 0x807f_ffff) | (120 + (bits >> 32) as u32 % 14) << 23,
-            _ => ((bits % 201) as u32).wrapping_sub(100),
+        let (width, before, after) = KINDS[lane % KINDS.len()];
+        let (bits, negative) = (mixed(u64::from(register) << 32 | lane as u64), if changed { after } else { before });
+        let value = (bits as u32 ^ if changed { u32::MAX } else { 0 }) & ((1 << width) - 1);
+        match (width, negative) {
+            (23, _) => {
+                value | (121 + (bits >> 32) as u32 % 5 + if changed { 7 } else { 0 }) << 23 | u32::from(negative) << 31
+            }
+            (_, true) => value.wrapping_neg(),
+            (_, false) => value,
         }
     })
 }
 
 impl MadeOf {
-    /// `None`: it stores what is not known, or of more than one load.
-    pub fn of(kernel: &Kernel, store: usize) -> Option<MadeOf> {
+    /// `None`: it stores what is not known, or of more than one load. `registers`: of the kernel, to compute in.
+    pub fn of(kernel: &Kernel, store: usize, registers: &mut Registers) -> Option<MadeOf> {
         let Op::Store(op) = &kernel.code[store].op else { return None };
         let slice = Slice::of(kernel, store, &op.s)?;
         let load = slice.load?;
-        let mut registers = Registers::new(kernel, 0, None);
-        let all = |register: u16| samples(register, 0);
-        let first = slice.compute(kernel, &mut registers, &all, &op.s);
+        let first = slice.compute(kernel, registers, &|n| samples(n, false), &op.s);
         let each = usize::from(op.bytes);
         let mut bytes = vec![From::Nothing; each * op.s.len()];
         for &register in &slice.used {
-            let mut differs = SmallVec::<[u128; 16]>::from_elem(0, op.s.len());
-            for change in 1..=CHANGES {
-                let values = |n: u16| samples(n, if n == register { change } else { 0 });
-                let other = slice.compute(kernel, &mut registers, &values, &op.s);
-                let both = first.chunks(32).zip(other.chunks(32));
-                for (differs, (one, two)) in differs.iter_mut().zip(both) {
-                    *differs |= one.iter().zip(two).fold(0, |all, (one, two)| all | one ^ two);
+            let other = slice.compute(kernel, registers, &|n| samples(n, n == register), &op.s);
+            let both = first.chunks(32).zip(other.chunks(32));
+            let differs = both.map(|(one, two)| one.iter().zip(two).fold(0, |all, (one, two)| all | one ^ two));
+            for (differs, bytes) in differs.zip(bytes.chunks_mut(each)) {
+                let touched = |(n, _): &(usize, &mut From)| differs >> (n * 8) & 0xff != 0;
+                for (_, from) in bytes.iter_mut().enumerate().filter(touched) {
+                    *from = if *from == From::Nothing { From::Register(register) } else { From::Several };
                 }
-            }
-            for (_, from) in
-                bytes.iter_mut().enumerate().filter(|(n, _)| differs[n / each] >> (n % each * 8) & 0xff != 0)
-            {
-                *from = if *from == From::Nothing { From::Register(register) } else { From::Several };
             }
         }
         Some(MadeOf { load, bytes })

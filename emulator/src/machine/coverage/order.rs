@@ -5,6 +5,7 @@
 
 use super::made_of::{From, MadeOf, is_lost};
 use crate::diagnostic::{Diagnostic, Label, Meaning, Severity};
+use crate::machine::warp::registers::Registers;
 use crate::program::Kernel;
 use crate::program::op::{Op, Reg};
 use rustc_hash::FxHashSet;
@@ -96,8 +97,8 @@ fn wrong(elements: &[From], columns: usize, lost: impl Fn(u16) -> bool) -> Optio
 
 impl Judged {
     /// `fits`: D has a column for each row of B's tensor.
-    fn of(kernel: &Kernel, store: usize, fits: bool) -> Option<Judged> {
-        let made = MadeOf::of(kernel, store)?;
+    fn of(kernel: &Kernel, store: usize, fits: bool, registers: &mut Registers) -> Option<Judged> {
+        let made = MadeOf::of(kernel, store, registers)?;
         let Op::TensorLoad { d, .. } = &kernel.code[made.load].op else { return None };
         let lost = |column: u16| is_lost(kernel, made.load, Reg::B32(d[usize::from(column)]));
         // Two halves of one column look like one element of twice the size.
@@ -185,7 +186,8 @@ pub fn judge(
         .iter()
         .enumerate()
         .filter(|(_, inst)| matches!(inst.op, Op::Store(_)) && executed.contains(&inst.site));
-    let all: Vec<Judged> = stores.filter_map(|(store, _)| Judged::of(kernel, store, fits)).collect();
+    let mut registers = (!executed.is_empty()).then(|| Registers::new(kernel, 0, None))?;
+    let all: Vec<Judged> = stores.filter_map(|(store, _)| Judged::of(kernel, store, fits, &mut registers)).collect();
     let rank = |judged: &Judged| (judged.severity, judged.wrong);
     let worst = all.iter().reduce(|worst, next| if rank(next) > rank(worst) { next } else { worst })?;
     let count = all.iter().filter(|judged| rank(judged) == rank(worst)).count() as u64;
