@@ -295,3 +295,19 @@ fn columns_that_are_lost_in_a_register() {
         });
     only(&all, ("product-never-read", Severity::Note), &["0, 0, 2, 2, 4, 4, 6, 6"]);
 }
+
+#[test]
+fn lanes_that_store_each_others_rows() {
+    let row = "mul.wide.u32 %rd6, %r0, 256;";
+    let moved = |how: &str| edited(ONE_TILE, row, &format!("{how}\n    mul.wide.u32 %rd6, %r50, 256;"));
+    let parts = ["lane 0 of a warp stores its row of a product as row 1 of 32", "32 lanes of a warp"];
+    only(&moved("xor.b32 %r50, %r0, 1;"), ("box-mismatch", Severity::Note), &parts);
+    let two = "and.b32 %r50, %r0, 30;\n    setp.eq.u32 %p7, %r50, 4;\n    xor.b32 %r50, %r0, 1;\n    selp.b32 %r50, %r50, %r0, %p7;";
+    let parts = ["lane 4 of a warp stores its row of a product as row 5 of 32", "2 lanes of a warp"];
+    only(&moved(two), ("box-mismatch", Severity::Finding), &parts);
+    silent(&moved("add.u32 %r50, %r0, 0;"), &one_tile());
+    // Rows of four heads that are computed together, each head in its own place: bits of the lane change places.
+    let heads = "and.b32 %r50, %r0, 3;\n    shl.b32 %r50, %r50, 3;\n    shr.u32 %r51, %r0, 2;\n    and.b32 %r51, %r51, 7;\n    or.b32 %r50, %r50, %r51;\n    \
+                 and.b32 %r51, %r0, 96;\n    or.b32 %r50, %r50, %r51;";
+    silent(&moved(heads), &one_tile());
+}

@@ -110,8 +110,8 @@ impl<'a> Chip<'a> {
             told.into_iter().flatten().for_each(|finding| findings.add(finding));
         }
         if completed && findings.is_empty() {
-            let told = self.placed.judge_columns(self.s.kernel, label);
-            told.into_iter().for_each(|told| findings.add(told));
+            let told = [self.placed.judge_columns(self.s.kernel, label), self.placed.judge_lanes(label)];
+            told.into_iter().flatten().for_each(|told| findings.add(told));
         }
         if completed && findings.is_empty() {
             let told = [self.sums.judge_depths(label), self.placed.judge_rows(label)];

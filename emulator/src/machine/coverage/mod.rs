@@ -5,6 +5,7 @@ pub mod accumulators;
 pub mod drained;
 pub mod factors_left;
 pub mod inputs;
+pub mod lanes;
 pub mod loads;
 pub mod made_of;
 pub mod mixed;

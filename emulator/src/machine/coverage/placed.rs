@@ -4,6 +4,7 @@
 //! Of what threads store it is known which sum it is of where it is computed from registers of `tcgen05.ld` alone, or from those of `wgmma.mma_async`, and
 //! each lane stores 16 bytes of a row, or the lanes store rows of D in global memory, one behind the other.
 
+use super::lanes::{self, Changed};
 use super::order;
 use super::sums::{Line, Sum};
 use crate::diagnostic::{Diagnostic, Label, Meaning, Severity};
@@ -76,6 +77,8 @@ pub struct Placed {
     seen: Vec<Seen>,
     /// Statements that have stored what is computed from columns of products.
     stores: FxHashSet<u32>,
+    /// Lanes that store each other's rows.
+    lanes: Option<Changed>,
 }
 
 /// So many boxes are remembered of a launch.
@@ -173,6 +176,7 @@ impl Placed {
     pub fn join(&mut self, other: Placed) {
         other.seen.into_iter().for_each(|seen| self.add(seen));
         self.stores.extend(other.stores);
+        self.lanes = self.lanes.map(|own| own.or(other.lanes)).or(other.lanes);
         self.permuted = self.permuted.take().or(other.permuted);
     }
 
@@ -189,6 +193,17 @@ impl Placed {
     pub fn judge_columns(&self, kernel: &Kernel, label: impl Fn(u32, String) -> Label) -> Option<Diagnostic> {
         let fits = !self.seen.is_empty() && self.seen.iter().all(Seen::fits);
         order::judge(kernel, &self.stores, fits, label)
+    }
+
+    /// The same of rows that lanes store in each other's places.
+    pub fn judge_lanes(&self, label: impl Fn(u32, String) -> Label) -> Option<Diagnostic> {
+        Some(self.lanes?.said(label))
+    }
+
+    fn note_lanes(&mut self, rows: &[u32], store: u32, copy: Option<u32>) {
+        if let Some(changed) = Changed::of(rows, store, copy) {
+            self.lanes = Some(changed.or(self.lanes));
+        }
     }
 
     /// What is said of rows that change places within a tile, at the end of a launch in which nothing else was found.
@@ -320,8 +335,9 @@ impl Cluster<'_> {
 
     /// Lanes of a warp store so many bytes each.
     pub fn note_store_of_sums(&mut self, w: usize, site: u32, bytes: usize, targets: &[(usize, Target)]) {
-        if self.kernel.multiplies && self.kernel.stores_of_one_column(site) {
-            self.placed.stores.insert(site);
+        let first = self.kernel.multiplies && self.kernel.stores_of_one_column(site) && self.placed.stores.insert(site);
+        if first && let Some(rows) = lanes::rows_of(targets) {
+            self.placed.note_lanes(&rows, site, None);
         }
         let directly = matches!(targets.first(), Some((_, Target::Global { .. })));
         if !self.warpgroups.is_empty() && directly {
@@ -434,7 +450,15 @@ impl Cluster<'_> {
                 let stored = self.placed.stored.get(&(w as usize, writer.site));
                 // By the same statement since then it may have stored something else.
                 let Some(stored) = stored.filter(|stored| stored.epoch == writer.epoch) else { continue };
-                let Some(of) = stored.of.as_ref().filter(|_| are_rows_of(&stored.places, tile)) else { return };
+                if !are_rows_of(&stored.places, tile) {
+                    let places = stored.places.iter().map(|&at| tile.place(at));
+                    let (rows, bytes): (lanes::Rows, SmallVec<[u32; 32]>) = places.unzip();
+                    if bytes.iter().all(|byte| *byte == bytes[0]) {
+                        self.placed.note_lanes(&rows, writer.site, Some(tile.site));
+                    }
+                    return;
+                }
+                let Some(of) = stored.of.as_ref() else { return };
                 let own = || stored.places.first().map(|&at| i64::from(tile.place(at).0));
                 if let Some(own) = of.row.and_then(|_| own()) {
                     rows.push((Arc::clone(of), to.at[1] + own));
