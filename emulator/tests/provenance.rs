@@ -306,6 +306,23 @@ fn lanes_that_store_each_others_rows() {
     let parts = ["lane 4 of a warp stores its row of a product as row 5 of 32", "2 lanes of a warp"];
     only(&moved(two), ("box-mismatch", Severity::Finding), &parts);
     silent(&moved("add.u32 %r50, %r0, 0;"), &one_tile());
+    // Through a tile that a copy stores.
+    let staged = |how: &str| {
+        let text = edited(pair::TEXT, "shl.b32 %r25, %r0, 7;", &format!("{how}\n    shl.b32 %r25, %r60, 7;"));
+        edited(&text, "and.b32 %r26, %r0, 7;", "and.b32 %r26, %r60, 7;")
+    };
+    let parts = ["lane 0 of a warp stores its row of a product as row 2 of 32", "copied from there"];
+    let launch = pair::launch(256, 192);
+    let said = |text: &str| {
+        let report = run(text, &launch, None);
+        let shown = common::rendered(&report);
+        parts.iter().for_each(|part| assert!(shown.contains(part), "`{part}` is not in\n{shown}"));
+        report.findings.iter().chain(&report.notes).map(|said| (said.code, said.severity)).collect::<Vec<_>>()
+    };
+    assert_eq!(said(&staged("xor.b32 %r60, %r0, 2;")), [("box-mismatch", Severity::Note)]);
+    let first = "and.b32 %r60, %r0, 29;\n    setp.eq.u32 %p12, %r60, 0;\n    xor.b32 %r60, %r0, 2;\n    selp.b32 %r60, %r60, %r0, %p12;";
+    assert_eq!(said(&staged(first)), [("box-mismatch", Severity::Finding)]);
+    silent(&staged("add.u32 %r60, %r0, 0;"), &launch);
     // Rows of four heads that are computed together, each head in its own place: bits of the lane change places.
     let heads = "and.b32 %r50, %r0, 3;\n    shl.b32 %r50, %r50, 3;\n    shr.u32 %r51, %r0, 2;\n    and.b32 %r51, %r51, 7;\n    or.b32 %r50, %r50, %r51;\n    \
                  and.b32 %r51, %r0, 96;\n    or.b32 %r50, %r50, %r51;";
