@@ -53,8 +53,9 @@ pub fn rows_of(targets: &[(usize, Target)]) -> Option<Rows> {
 }
 
 impl Changed {
-    /// Of rows that this statement stores.
-    pub fn of(rows: &[u32], store: u32, copy: Option<u32>) -> Option<Changed> {
+    /// Of rows that this statement stores; `straight`: the rows of A are known to lie one behind the other in its tile, so that who exchanges pairs here does not
+    /// put them back.
+    pub fn of(rows: &[u32], straight: bool, store: u32, copy: Option<u32>) -> Option<Changed> {
         let low = *rows.iter().min()?;
         let row = |lane: usize| (rows[lane] - low) as usize;
         let mut seen = [false; WARP];
@@ -64,7 +65,7 @@ impl Changed {
         let lane = off().next().filter(|_| permuted)?;
         let how = match off().count() {
             count if 2 * count < WARP => How::Few,
-            _ if (0..WARP).all(|lane| row(lane) ^ lane == row(0)) => How::Pairs,
+            _ if straight && (0..WARP).all(|lane| row(lane) ^ lane == row(0)) => How::Pairs,
             _ => return None,
         };
         Some(Changed { how, store, copy, lane, row: row(lane) as u32, count: off().count() })
@@ -112,8 +113,10 @@ mod tests {
     use super::*;
 
     fn how(row: impl Fn(u32) -> u32) -> Option<How> {
-        let rows: Rows = (0..WARP as u32).map(row).collect();
-        Changed::of(&rows, 0, None).map(|changed| changed.how)
+        let rows: Rows = (0..WARP as u32).map(&row).collect();
+        let of = |straight| Changed::of(&rows, straight, 0, None).map(|changed| changed.how);
+        assert_eq!(of(false), of(true).filter(|how| *how == How::Few), "A may have been gathered");
+        of(true)
     }
 
     #[test]

@@ -200,8 +200,8 @@ impl Placed {
         Some(self.lanes?.said(label))
     }
 
-    fn note_lanes(&mut self, rows: &[u32], store: u32, copy: Option<u32>) {
-        if let Some(changed) = Changed::of(rows, store, copy) {
+    fn note_lanes(&mut self, rows: &[u32], straight: bool, store: u32, copy: Option<u32>) {
+        if let Some(changed) = Changed::of(rows, straight, store, copy) {
             self.lanes = Some(changed.or(self.lanes));
         }
     }
@@ -337,7 +337,8 @@ impl Cluster<'_> {
     pub fn note_store_of_sums(&mut self, w: usize, site: u32, bytes: usize, targets: &[(usize, Target)]) {
         let first = self.kernel.multiplies && self.kernel.stores_of_one_column(site) && self.placed.stores.insert(site);
         if first && let Some(rows) = lanes::rows_of(targets) {
-            self.placed.note_lanes(&rows, site, None);
+            let straight = self.in_columns(w, site).is_some_and(|of| of.row.is_some());
+            self.placed.note_lanes(&rows, straight, site, None);
         }
         let directly = matches!(targets.first(), Some((_, Target::Global { .. })));
         if !self.warpgroups.is_empty() && directly {
@@ -350,15 +351,23 @@ impl Cluster<'_> {
         if self.placed.loaded.is_empty() || !directly && bytes != GRANULE as usize {
             return;
         }
-        let Some(loads) = self.kernel.loads_of_columns(site) else { return };
-        let mut all = loads.iter().map(|load| self.placed.loaded.get(&(w, *load)));
-        let first = all.next().flatten();
-        let of = first.filter(|_| all.all(|of| of == first)).cloned();
+        if !self.kernel.stores_of_one_column(site) {
+            return;
+        }
+        let of = self.in_columns(w, site);
         if directly {
             return of.into_iter().for_each(|of| self.note_rows_of_sums(w, site, of, (1, bytes), targets));
         }
         let Some(places) = places_in(self.warps[w].cta, targets) else { return };
         self.placed.stored.insert((w, site), Stored { epoch: self.warps[w].epoch, places, of });
+    }
+
+    /// What a statement stores of a product that the warp has loaded from tensor memory.
+    fn in_columns(&self, w: usize, site: u32) -> Option<Arc<Of>> {
+        let loads = self.kernel.loads_of_columns(site)?;
+        let mut all = loads.iter().map(|load| self.placed.loaded.get(&(w, *load)));
+        let first = all.next().flatten();
+        first.filter(|_| all.all(|of| of == first)).cloned()
     }
 
     /// A warp stores 8 x 8 matrices, of which each of these rows has 16 bytes.
@@ -454,7 +463,8 @@ impl Cluster<'_> {
                     let places = stored.places.iter().map(|&at| tile.place(at));
                     let (rows, bytes): (lanes::Rows, SmallVec<[u32; 32]>) = places.unzip();
                     if bytes.iter().all(|byte| *byte == bytes[0]) {
-                        self.placed.note_lanes(&rows, writer.site, Some(tile.site));
+                        let straight = stored.of.as_ref().is_some_and(|of| of.row.is_some());
+                        self.placed.note_lanes(&rows, straight, writer.site, Some(tile.site));
                     }
                     return;
                 }
