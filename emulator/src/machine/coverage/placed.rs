@@ -335,8 +335,11 @@ impl Cluster<'_> {
 
     /// Lanes of a warp store so many bytes each.
     pub fn note_store_of_sums(&mut self, w: usize, site: u32, bytes: usize, targets: &[(usize, Target)]) {
-        let first = self.kernel.multiplies && self.kernel.stores_of_one_column(site) && self.placed.stores.insert(site);
-        if first && let Some(rows) = lanes::rows_of(targets) {
+        let columns = self.kernel.multiplies && self.warpgroups.is_empty() && self.kernel.stores_of_one_column(site);
+        if columns
+            && self.placed.stores.insert(site)
+            && let Some(rows) = lanes::rows_of(targets)
+        {
             let straight = self.in_columns(w, site).is_some_and(|of| of.row.is_some());
             self.placed.note_lanes(&rows, straight, site, None);
         }
