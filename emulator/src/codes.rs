@@ -6,7 +6,8 @@ pub const CODES: &[(&str, &str)] = &[
     ("aligned-lanes-missing", "some lanes of a warp did not reach an instruction that all must execute together"),
     (
         "box-mismatch",
-        "an operand has other rows or columns than the box that was loaded there (a note if it leaves rows out, or takes eight rows apart)",
+        "an operand has other rows or columns than the box that was loaded there, or those of a product change places on their way to memory (a note if it leaves rows out, or takes \
+         eight rows apart, or if all change places)",
     ),
     ("branch-table", "an index beyond the end of a branch table"),
     ("bulk-shared-address", "a copy's shared address that is misaligned or out of bounds"),
@@ -127,7 +128,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("product-added-twice", "an MMA adds the product of the same slices to the same accumulator again (a note)"),
     (
         "product-never-read",
-        "columns of an accumulator that nobody reads in the whole launch (a note, unless others are read in their place)",
+        "columns of an accumulator that nobody reads in the whole launch (a note, unless others are read or stored in their place)",
     ),
     ("product-overwritten", "an MMA overwrites a product that nobody has read"),
     ("ptx-semantics", "operands or names that do not fit the instruction"),

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::pair;
+use common::{one_tile, pair};
 use emulator::{Buffer, Content, Launch, Report, Severity};
 
 /// The codes of what was found and noted, on the default schedule and some others: the same on all.
@@ -73,12 +73,26 @@ fn a_base_offset() {
     let [said_so] = &report.incomplete[..] else { panic!("{:?}", report.incomplete) };
     assert!(said_so.contains("of A") && said_so.contains("a base offset of 1 (bits 49–51)"), "{said_so}");
     assert!(said_so.contains("is not modelled"), "{said_so}");
-    // At the pattern, and 32 bytes further on, in its first row: the box was swizzled by a copy.
+    // At the pattern, and 32 bytes further on, in its first row.
     for bits in ["0x4002404000000000", "0x4002404000000002"] {
         let (codes, report) = said(&with_descriptor(bits), &launch);
         assert_eq!(codes, ["matrix-descriptor"], "{}", common::rendered(&report));
         assert!(report.incomplete.is_empty() && report.findings[0].title.contains("a base offset of 1"), "{report:?}");
     }
+    // The same of a tile that threads have stored, of its second slice alone; in the pattern's second row nothing is known.
+    let second = |bits: &str| {
+        let or = "or.b64 %rd3, %rd3, 0x4000404000000000;";
+        let mma = "[%r2], %rd3, %rd4, 0x08200010, %p3;";
+        assert!(one_tile::TEXT.contains(or) && one_tile::TEXT.contains(mma));
+        let text = one_tile::TEXT.replace("tcgen05.mma.cta_group::1.kind::f16 [%r2], %rd3,", &format!("selp.b64 %rd9, {bits}, 0, %p3;\n    or.b64 %rd9, %rd9, %rd3;\n    tcgen05.mma.cta_group::1.kind::f16 [%r2], %rd9,"));
+        said(&text, &one_tile::launch_of(&one_tile::operand(1), &one_tile::operand(2)))
+    };
+    let (codes, report) = second("0x0002000000000000");
+    assert_eq!(codes, ["matrix-descriptor"], "{}", common::rendered(&report));
+    let (codes, report) = second("0x0002000000000008");
+    assert!(codes.is_empty() && report.incomplete.len() == 1, "{}", common::rendered(&report));
+    let (codes, report) = second("0x0000000000000000");
+    assert!(codes.is_empty() && report.is_clean(), "{}", common::rendered(&report));
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod common;
 
 use common::one_tile::{TEXT as ONE_TILE, launch_of, operand};
 use common::pair;
-use emulator::{Content, Distribution, Element, Launch, NumberType, Param, Random, Report};
+use emulator::{Content, Distribution, Element, Launch, NumberType, Param, Random, Report, Severity};
 
 fn one_tile() -> Launch {
     launch_of(&operand(1), &operand(2))
@@ -208,4 +208,123 @@ fn an_operand_that_reaches_into_the_other_ones_tile() {
     let itself = edited(ONE_TILE, "mov.u32 %r20, tile_b;", "mov.u32 %r20, tile_a;");
     found(&itself, &one_tile(), "operand-overlap", &["both for A and for B", "nobody reads anything"]);
     silent(&edited(&itself, "st.shared.v4.b32 [%r9], {%r15, %r16, %r17, %r18};", ""), &one_tile());
+}
+
+/// The epilogue of one tile packs two columns into each register by shifts, as compilers do that know no conversion of two.
+fn packed_by_shifts() -> String {
+    let mut text = edited(ONE_TILE, ".reg .f32 %f<32>;", ".reg .f32 %f<32>;\n    .reg .b16 %h<16>;");
+    for (n, [d, a, b]) in [[33, 1, 0], [34, 3, 2], [35, 5, 4], [36, 7, 6]].into_iter().enumerate() {
+        let (low, high) = (40 + 2 * n, 41 + 2 * n);
+        let to = format!(
+            "cvt.rn.f16.f32 %h{b}, %f{b};\n    cvt.rn.f16.f32 %h{a}, %f{a};\n    cvt.u32.u16 %r{low}, %h{b};\n    cvt.u32.u16 %r{high}, %h{a};\n    \
+             shl.b32 %r{high}, %r{high}, 16;\n    or.b32 %r{d}, %r{low}, %r{high};"
+        );
+        text = edited(&text, &format!("cvt.rn.f16x2.f32 %r{d}, %f{a}, %f{b};"), &to);
+    }
+    text
+}
+
+/// The code and the severity of the only thing that is said, on each schedule.
+#[track_caller]
+fn only(text: &str, (code, severity): (&str, Severity), parts: &[&str]) {
+    for seed in common::schedules(3) {
+        let report = run(text, &one_tile(), seed);
+        let shown = common::rendered(&report);
+        let all: Vec<_> = report.findings.iter().chain(&report.notes).collect();
+        assert!(matches!(all[..], [only] if (only.code, only.severity) == (code, severity)), "seed {seed:?}: {shown}");
+        parts.iter().for_each(|part| assert!(shown.contains(part), "`{part}` is not in\n{shown}"));
+    }
+}
+
+#[test]
+fn columns_that_change_places_in_a_register() {
+    let cvt = "cvt.rn.f16x2.f32 %r34, %f3, %f2;";
+    let exchanged = edited(ONE_TILE, cvt, "cvt.rn.f16x2.f32 %r34, %f2, %f3;");
+    let parts = ["in this order: 0, 1, 3, 2, 4, 5, 6, 7", "column 2 belongs in place 2 here"];
+    only(&exchanged, ("box-mismatch", Severity::Finding), &parts);
+    // Two registers.
+    let store = "st.global.v4.b32 [%rd5], {%r33, %r34, %r35, %r36};";
+    let words = edited(ONE_TILE, store, "st.global.v4.b32 [%rd5], {%r33, %r35, %r34, %r36};");
+    let parts = ["in this order: 0, 1, 4, 5, 2, 3, 6, 7", "Where the columns of D are to lie in another order"];
+    only(&words, ("box-mismatch", Severity::Note), &parts);
+    silent(&packed_by_shifts(), &one_tile());
+    let shifted = edited(
+        &packed_by_shifts(),
+        "or.b32 %r35, %r44, %r45;",
+        "shl.b32 %r44, %r44, 16;\n    shr.u32 %r45, %r45, 16;\n    or.b32 %r35, %r44, %r45;",
+    );
+    only(&shifted, ("box-mismatch", Severity::Finding), &["in this order: 0, 1, 2, 3, 5, 4, 6, 7"]);
+    // All of them may be meant.
+    let all =
+        [[33, 1, 0], [34, 3, 2], [35, 5, 4], [36, 7, 6]].into_iter().fold(ONE_TILE.to_string(), |text, [d, a, b]| {
+            edited(
+                &text,
+                &format!("cvt.rn.f16x2.f32 %r{d}, %f{a}, %f{b};"),
+                &format!("cvt.rn.f16x2.f32 %r{d}, %f{b}, %f{a};"),
+            )
+        });
+    only(&all, ("box-mismatch", Severity::Note), &["in this order: 1, 0, 3, 2, 5, 4, 7, 6"]);
+}
+
+#[test]
+fn columns_that_are_lost_in_a_register() {
+    let cvt = "cvt.rn.f16x2.f32 %r34, %f3, %f2;";
+    let twice = edited(ONE_TILE, cvt, "cvt.rn.f16x2.f32 %r34, %f2, %f2;");
+    let parts = ["column 2 in the place of column 3", "0, 1, 2, 2, 4, 5, 6, 7"];
+    only(&twice, ("product-never-read", Severity::Finding), &parts);
+    let half = edited(&packed_by_shifts(), "or.b32 %r35, %r44, %r45;", "mov.b32 %r35, %r44;");
+    only(
+        &half,
+        ("product-never-read", Severity::Finding),
+        &["a constant in the place of column 5", "0, 1, 2, 3, 4, –, 6, 7"],
+    );
+    // At the end of a row it may be there to fill that up.
+    let end = edited(&packed_by_shifts(), "or.b32 %r36, %r46, %r47;", "mov.b32 %r36, %r46;");
+    only(&end, ("product-never-read", Severity::Note), &["0, 1, 2, 3, 4, 5, 6, –"]);
+    // The shift is lost: the halves lie one upon the other.
+    let upon = edited(&packed_by_shifts(), "shl.b32 %r45, %r45, 16;", "shl.b32 %r45, %r45, 15;");
+    assert!(run(&upon, &one_tile(), None).is_clean(), "what a number of bits means is not known");
+    // Each second one is stored in both halves, on purpose perhaps.
+    let all =
+        [[33, 1, 0], [34, 3, 2], [35, 5, 4], [36, 7, 6]].into_iter().fold(ONE_TILE.to_string(), |text, [d, a, b]| {
+            edited(
+                &text,
+                &format!("cvt.rn.f16x2.f32 %r{d}, %f{a}, %f{b};"),
+                &format!("cvt.rn.f16x2.f32 %r{d}, %f{b}, %f{b};"),
+            )
+        });
+    only(&all, ("product-never-read", Severity::Note), &["0, 0, 2, 2, 4, 4, 6, 6"]);
+}
+
+#[test]
+fn lanes_that_store_each_others_rows() {
+    let row = "mul.wide.u32 %rd6, %r0, 256;";
+    let moved = |how: &str| edited(ONE_TILE, row, &format!("{how}\n    mul.wide.u32 %rd6, %r50, 256;"));
+    // Who has gathered the rows of A so puts them back.
+    silent(&moved("xor.b32 %r50, %r0, 1;"), &one_tile());
+    let two = "and.b32 %r50, %r0, 30;\n    setp.eq.u32 %p7, %r50, 4;\n    xor.b32 %r50, %r0, 1;\n    selp.b32 %r50, %r50, %r0, %p7;";
+    let parts = ["lane 4 of a warp stores its row of a product as row 5 of 32", "2 lanes of a warp"];
+    only(&moved(two), ("box-mismatch", Severity::Finding), &parts);
+    silent(&moved("add.u32 %r50, %r0, 0;"), &one_tile());
+    // Through a tile that a copy stores.
+    let staged = |how: &str| {
+        let text = edited(pair::TEXT, "shl.b32 %r25, %r0, 7;", &format!("{how}\n    shl.b32 %r25, %r60, 7;"));
+        edited(&text, "and.b32 %r26, %r0, 7;", "and.b32 %r26, %r60, 7;")
+    };
+    let parts = ["lane 0 of a warp stores its row of a product as row 2 of 32", "copied from there"];
+    let launch = pair::launch(256, 192);
+    let said = |text: &str| {
+        let report = run(text, &launch, None);
+        let shown = common::rendered(&report);
+        parts.iter().for_each(|part| assert!(shown.contains(part), "`{part}` is not in\n{shown}"));
+        report.findings.iter().chain(&report.notes).map(|said| (said.code, said.severity)).collect::<Vec<_>>()
+    };
+    assert_eq!(said(&staged("xor.b32 %r60, %r0, 2;")), [("box-mismatch", Severity::Note)]);
+    let first = "and.b32 %r60, %r0, 29;\n    setp.eq.u32 %p12, %r60, 0;\n    xor.b32 %r60, %r0, 2;\n    selp.b32 %r60, %r60, %r0, %p12;";
+    assert_eq!(said(&staged(first)), [("box-mismatch", Severity::Finding)]);
+    silent(&staged("add.u32 %r60, %r0, 0;"), &launch);
+    // Rows of four heads that are computed together, each head in its own place: bits of the lane change places.
+    let heads = "and.b32 %r50, %r0, 3;\n    shl.b32 %r50, %r50, 3;\n    shr.u32 %r51, %r0, 2;\n    and.b32 %r51, %r51, 7;\n    or.b32 %r50, %r50, %r51;\n    \
+                 and.b32 %r51, %r0, 96;\n    or.b32 %r50, %r50, %r51;";
+    silent(&moved(heads), &one_tile());
 }

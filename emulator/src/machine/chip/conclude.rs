@@ -110,6 +110,10 @@ impl<'a> Chip<'a> {
             told.into_iter().flatten().for_each(|finding| findings.add(finding));
         }
         if completed && findings.is_empty() {
+            let told = [self.placed.judge_columns(self.s.kernel, label), self.placed.judge_lanes(label)];
+            told.into_iter().flatten().for_each(|told| findings.add(told));
+        }
+        if completed && findings.is_empty() {
             let told = [self.sums.judge_depths(label), self.placed.judge_rows(label)];
             told.into_iter().flatten().for_each(|note| findings.add(note));
         }

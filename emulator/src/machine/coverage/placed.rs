@@ -4,6 +4,8 @@
 //! Of what threads store it is known which sum it is of where it is computed from registers of `tcgen05.ld` alone, or from those of `wgmma.mma_async`, and
 //! each lane stores 16 bytes of a row, or the lanes store rows of D in global memory, one behind the other.
 
+use super::lanes::{self, Changed};
+use super::order;
 use super::sums::{Line, Sum};
 use crate::diagnostic::{Diagnostic, Label, Meaning, Severity};
 use crate::machine::cluster::Cluster;
@@ -15,8 +17,9 @@ use crate::machine::state::{ActorKind, Slot};
 use crate::machine::tensor_memory::{Halves, LANES};
 use crate::machine::tma::box_origin::Origin;
 use crate::order::GRANULE;
+use crate::program::Kernel;
 use crate::tensor_map::Element;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -72,6 +75,10 @@ pub struct Placed {
     shifts: FxHashMap<(u32, u64, u32), i64>,
     permuted: Option<Permuted>,
     seen: Vec<Seen>,
+    /// Statements that have stored what is computed from columns of products.
+    stores: FxHashSet<u32>,
+    /// Lanes that store each other's rows.
+    lanes: Option<Changed>,
 }
 
 /// So many boxes are remembered of a launch.
@@ -168,6 +175,8 @@ impl Placed {
     /// Takes over what a cluster has seen.
     pub fn join(&mut self, other: Placed) {
         other.seen.into_iter().for_each(|seen| self.add(seen));
+        self.stores.extend(other.stores);
+        self.lanes = self.lanes.map(|own| own.or(other.lanes)).or(other.lanes);
         self.permuted = self.permuted.take().or(other.permuted);
     }
 
@@ -177,6 +186,23 @@ impl Placed {
         let first = *self.shifts.entry((store, address, of.epoch)).or_insert(at - row);
         if first != at - row {
             self.permuted = Some(Permuted { store, of: of.clone(), at, straight: at - first });
+        }
+    }
+
+    /// What is said of columns that change places on their way from a load to a store, at the end of a launch in which nothing else was found.
+    pub fn judge_columns(&self, kernel: &Kernel, label: impl Fn(u32, String) -> Label) -> Option<Diagnostic> {
+        let fits = !self.seen.is_empty() && self.seen.iter().all(Seen::fits);
+        order::judge(kernel, &self.stores, fits, label)
+    }
+
+    /// The same of rows that lanes store in each other's places.
+    pub fn judge_lanes(&self, label: impl Fn(u32, String) -> Label) -> Option<Diagnostic> {
+        Some(self.lanes?.said(label))
+    }
+
+    fn note_lanes(&mut self, rows: &[u32], straight: bool, store: u32, copy: Option<u32>) {
+        if let Some(changed) = Changed::of(rows, straight, store, copy) {
+            self.lanes = Some(changed.or(self.lanes));
         }
     }
 
@@ -309,6 +335,14 @@ impl Cluster<'_> {
 
     /// Lanes of a warp store so many bytes each.
     pub fn note_store_of_sums(&mut self, w: usize, site: u32, bytes: usize, targets: &[(usize, Target)]) {
+        let columns = self.kernel.multiplies && self.warpgroups.is_empty() && self.kernel.stores_of_one_column(site);
+        if columns
+            && self.placed.stores.insert(site)
+            && let Some(rows) = lanes::rows_of(targets)
+        {
+            let straight = self.in_columns(w, site).is_some_and(|of| of.row.is_some());
+            self.placed.note_lanes(&rows, straight, site, None);
+        }
         let directly = matches!(targets.first(), Some((_, Target::Global { .. })));
         if !self.warpgroups.is_empty() && directly {
             // Of eight rows, four lanes have neighbouring columns each.
@@ -320,15 +354,23 @@ impl Cluster<'_> {
         if self.placed.loaded.is_empty() || !directly && bytes != GRANULE as usize {
             return;
         }
-        let Some(loads) = self.kernel.loads_of_columns(site) else { return };
-        let mut all = loads.iter().map(|load| self.placed.loaded.get(&(w, *load)));
-        let first = all.next().flatten();
-        let of = first.filter(|_| all.all(|of| of == first)).cloned();
+        if !self.kernel.stores_of_one_column(site) {
+            return;
+        }
+        let of = self.in_columns(w, site);
         if directly {
             return of.into_iter().for_each(|of| self.note_rows_of_sums(w, site, of, (1, bytes), targets));
         }
         let Some(places) = places_in(self.warps[w].cta, targets) else { return };
         self.placed.stored.insert((w, site), Stored { epoch: self.warps[w].epoch, places, of });
+    }
+
+    /// What a statement stores of a product that the warp has loaded from tensor memory.
+    fn in_columns(&self, w: usize, site: u32) -> Option<Arc<Of>> {
+        let loads = self.kernel.loads_of_columns(site)?;
+        let mut all = loads.iter().map(|load| self.placed.loaded.get(&(w, *load)));
+        let first = all.next().flatten();
+        first.filter(|_| all.all(|of| of == first)).cloned()
     }
 
     /// A warp stores 8 x 8 matrices, of which each of these rows has 16 bytes.
@@ -420,7 +462,16 @@ impl Cluster<'_> {
                 let stored = self.placed.stored.get(&(w as usize, writer.site));
                 // By the same statement since then it may have stored something else.
                 let Some(stored) = stored.filter(|stored| stored.epoch == writer.epoch) else { continue };
-                let Some(of) = stored.of.as_ref().filter(|_| are_rows_of(&stored.places, tile)) else { return };
+                if !are_rows_of(&stored.places, tile) {
+                    let places = stored.places.iter().map(|&at| tile.place(at));
+                    let (rows, bytes): (lanes::Rows, SmallVec<[u32; 32]>) = places.unzip();
+                    if bytes.iter().all(|byte| *byte == bytes[0]) {
+                        let straight = stored.of.as_ref().is_some_and(|of| of.row.is_some());
+                        self.placed.note_lanes(&rows, straight, writer.site, Some(tile.site));
+                    }
+                    return;
+                }
+                let Some(of) = stored.of.as_ref() else { return };
                 let own = || stored.places.first().map(|&at| i64::from(tile.place(at).0));
                 if let Some(own) = of.row.and_then(|_| own()) {
                     rows.push((Arc::clone(of), to.at[1] + own));

@@ -88,26 +88,29 @@ impl Cluster<'_> {
         self.findings.add(note);
     }
 
-    /// A base offset where it is not modelled: the run ends there, and is incomplete. It is a mistake where a tensor copy has brought the tile, whose swizzle goes
-    /// by the bits of shared addresses, and the operand begins in the first row of the pattern: whatever is counted from there is 0.
+    /// A base offset where it is not modelled: the run ends there, and is incomplete. It is a mistake where the operand begins in the first row of a pattern of
+    /// shared addresses, whoever has written the tile: in the canonical layouts the first row of an operand is the first one of its pattern, and what the base
+    /// offset counts of that is 0.
     pub fn stop_at_base_offset(&mut self, site: u32, cta: usize, inputs: &Inputs) -> Result<(), Stop> {
         let a = [("A", inputs.a.1)].into_iter().filter(|_| !inputs.a.0);
         for (which, bits) in a.chain([("B", inputs.b)]) {
             let Some((offset, row)) = SharedDescriptor::base_offset(bits) else { continue };
-            let start = SharedDescriptor::places(bits).start;
-            let brought = self.ctas[cta].loaded.tile(start).filter(|tile| tile.swizzle != Swizzle::None);
-            if let Some(load) = brought.filter(|_| row == 0).map(|tile| tile.site) {
+            if row == 0 {
                 let mut found = self.problem(
                     "matrix-descriptor",
                     site,
                     format!(
                         "the matrix descriptor of {which}, {bits:#018x}, has a base offset of {offset}, and begins in the first row of its swizzle pattern"
                     ),
-                    "The base offset tells where in the pattern a matrix begins that does not begin with it (PTX ISA 9.7.16.4.1). A tensor copy swizzles by the \
-                     bits of shared addresses: its patterns begin at multiples of 1024, 512 or 256 bytes.",
+                    "The base offset is (pattern start address >> 7) & 7 of a pattern that does not begin at a multiple of 1024, 512 or 256 bytes; of one that does \
+                     it is 0 (PTX ISA 9.7.16.4.1). The first row of an operand is the first one of its pattern (PTX ISA 9.7.16.3.3), also where the operand begins \
+                     further on in that row, at a later slice of it.",
                     "Allowed: base offset 0 (bits 49–51).".into(),
                 );
-                found.labels.push(self.label(load, "this copy has brought the tile"));
+                let start = SharedDescriptor::places(bits).start;
+                let brought = self.ctas[cta].loaded.tile(start).filter(|tile| tile.swizzle != Swizzle::None);
+                let copy = brought.map(|tile| self.label(tile.site, "this copy has brought the tile"));
+                found.labels.extend(copy);
                 return Err(Some(Box::new(found)));
             }
             let place = self.place(site);
