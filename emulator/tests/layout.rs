@@ -205,6 +205,38 @@ fn an_output_that_is_written_in_part() {
     assert!(said(pair::TEXT, &launch).0.is_empty());
 }
 
+/// A compiler's kernel without one of its stores to a staged tile is found to have this only, with this in its message. (`libraries.rs` runs it whole.)
+#[track_caller]
+fn stores_old_bytes(text: &str, launch: &str, store: &str, part: &str) {
+    let launch: Launch = serde_json::from_str(launch).expect("a launch");
+    let report = common::run(&common::load(&edited(text, store, "")), &launch, None, 100_000_000);
+    let shown = common::rendered(&report);
+    assert_eq!(common::codes(&report), ["swizzle-mismatch"], "{shown}");
+    assert!(shown.contains(part), "`{part}` is not in\n{shown}");
+}
+
+/// The epilogue stages its tile where operands lay: what it leaves out is stored as it was multiplied.
+#[test]
+fn operands_that_are_stored_beside_results() {
+    stores_old_bytes(
+        include_str!("libraries/tilelang_pair.ptx"),
+        include_str!("libraries/tilelang_pair.json"),
+        "st.shared.v4.b32 \t[%r786+49152], {%r715, %r718, %r721, %r724};",
+        "which an MMA has multiplied, although the rest of the tile is new",
+    );
+}
+
+/// Of a box with planes: rows of all of them.
+#[test]
+fn old_bytes_of_a_box_of_four_dimensions() {
+    stores_old_bytes(
+        include_str!("libraries/mosaic_gpu.ptx"),
+        include_str!("libraries/mosaic_gpu.json"),
+        "st.shared.b32 \t[%rd6+1024], %r435;",
+        "again, although the rest of the tile is new",
+    );
+}
+
 /// Both clusters compute the first tile, and nobody the second.
 #[test]
 fn a_tile_that_is_computed_twice() {

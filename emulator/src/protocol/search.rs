@@ -79,8 +79,8 @@ pub fn find(record: &Record, certificate: &mut Certificate, shape: &Shape) -> Op
             End::Overflow(n) => Some(Stuck { by, overflow: Some(waiting(n)), waiting: Vec::new() }),
         })
     };
-    for n in 0..doubts.len() {
-        let doubt = doubts[n];
+    for known in doubts.iter_mut() {
+        let doubt = *known;
         // As late as can be, as early as can be, and with all of its lanes or its statement.
         let Step { warp, lanes, .. } = record.steps[doubt.step as usize];
         let by = Some(doubt);
@@ -94,7 +94,7 @@ pub fn find(record: &Record, certificate: &mut Certificate, shape: &Shape) -> Op
         let stuck = match doubt.why {
             Why::CountsEarly { .. } | Why::NamedEarly { .. } | Why::BeforeInit { .. } => {
                 let stuck = run(by, &mut |n, step| early(n, step))?;
-                if let Why::CountsEarly { phase, sure, .. } = &mut doubts[n].why {
+                if let Why::CountsEarly { phase, sure, .. } = &mut known.why {
                     *sure = counted.get().is_some_and(|counted| counted < *phase);
                 }
                 stuck.or(run(by, &mut |n, step| slow(n, step))?)

@@ -259,7 +259,7 @@ impl Cluster<'_> {
             let blocks = start / BLOCK as u32..end.div_ceil(BLOCK as u32);
             let all = blocks.map(|n| Run { block: n.into(), blocks: 1, granules: granules(n, start, end) });
             self.check_swizzle(cta, all, swizzle, None, site);
-            if tile.watched && tile.rows > 0 {
+            if tile.watched && tile.pitch > 0 {
                 self.check_staged(cta, &tile);
             }
             self.check_drawn_up(cta, &tile);

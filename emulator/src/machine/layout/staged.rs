@@ -4,62 +4,103 @@ use super::slices::Tile;
 use super::stored_again::Boxes;
 use crate::diagnostic::Severity;
 use crate::machine::cluster::Cluster;
-use crate::order::{BLOCK, GRANULE};
+use crate::order::{BLOCK, GRANULE, Run};
 
 /// What is staged in a CTA's shared memory.
 #[derive(Debug, Default)]
 pub struct Staged {
-    /// By KiB: the granules that were written since a copy read them, or that no copy has read. Empty before the first copy.
-    new: Vec<u64>,
+    /// By KiB. Empty before the first copy.
+    kibs: Vec<Kib>,
     pub boxes: Boxes,
+}
+
+/// Granules of a KiB, by bits.
+#[derive(Clone, Copy, Debug)]
+struct Kib {
+    /// Written since a copy read them, or read by no copy.
+    new: u64,
+    /// Brought by a copy, and not written since; and those of them that an MMA has read.
+    brought: u64,
+    multiplied: u64,
 }
 
 const KIB: u32 = BLOCK as u32;
 const CHUNK: u32 = GRANULE as u32;
 
 impl Staged {
-    /// Somebody writes these bytes.
+    /// A thread writes these bytes.
     #[inline]
     pub fn written(&mut self, start: u32, end: u32) {
-        if self.new.is_empty() || start >= end {
+        self.write(start, end, |kib, granules| kib.brought &= !granules);
+    }
+
+    /// A copy brings these bytes.
+    pub fn brought(&mut self, start: u32, end: u32) {
+        self.reach(end.div_ceil(KIB) as usize);
+        self.write(start, end, |kib, granules| kib.brought |= granules);
+    }
+
+    #[inline]
+    fn write(&mut self, start: u32, end: u32, also: impl Fn(&mut Kib, u64)) {
+        if self.kibs.is_empty() || start >= end {
             return;
         }
         let (first, last) = (start / KIB, (end - 1) / KIB);
-        for (n, mask) in (first..=last).zip(self.new.iter_mut().skip(first as usize)) {
+        for (n, kib) in (first..=last).zip(self.kibs.iter_mut().skip(first as usize)) {
             let from = if n == first { start % KIB / CHUNK } else { 0 };
             let to = if n == last { (end - 1) % KIB / CHUNK } else { 63 };
-            *mask |= u64::MAX << from & u64::MAX >> (63 - to);
+            let granules = u64::MAX << from & u64::MAX >> (63 - to);
+            kib.new |= granules;
+            kib.multiplied &= !granules;
+            also(kib, granules);
         }
+    }
+
+    /// An MMA reads these granules.
+    pub fn multiplied(&mut self, runs: impl Iterator<Item = Run>) {
+        for Run { block, blocks, granules } in runs {
+            let kibs = self.kibs.iter_mut().skip(block as usize).take(blocks as usize);
+            kibs.for_each(|kib| kib.multiplied |= granules & kib.brought);
+        }
+    }
+
+    /// Whether of the chunk at an address something holds; not where nothing is known.
+    fn is(&self, at: u32, of: fn(&Kib) -> u64) -> bool {
+        self.kibs.get((at / KIB) as usize).is_some_and(|kib| of(kib) >> (at % KIB / CHUNK) & 1 == 1)
     }
 
     /// Whether a copy has read the chunk at an address, and nobody has written it since.
     fn is_stale(&self, at: u32) -> bool {
-        self.new.get((at / KIB) as usize).is_some_and(|mask| mask >> (at % KIB / CHUNK) & 1 == 0)
+        self.is(at, |kib| !kib.new)
     }
 
-    /// Whether that may be so of any chunk of these bytes, those around them in the same KiB included.
-    fn may_be_stale(&self, start: u32, end: u32) -> bool {
-        let blocks = self.new.iter().take(end.div_ceil(KIB) as usize).skip((start / KIB) as usize);
-        blocks.fold(u64::MAX, |all, mask| all & mask) != u64::MAX
+    /// Whether an MMA has read the chunk at an address as a copy had brought it, and nobody has written it since.
+    fn is_multiplied(&self, at: u32) -> bool {
+        self.is(at, |kib| kib.multiplied)
+    }
+
+    /// Whether something may be so of any chunk of these bytes, those around them in the same KiB included.
+    fn may_be(&self, start: u32, end: u32, of: fn(&Kib) -> u64) -> bool {
+        self.kibs.iter().take(end.div_ceil(KIB) as usize).skip((start / KIB) as usize).any(|kib| of(kib) != 0)
     }
 
     /// A copy reads the chunk at an address.
     fn copied(&mut self, at: u32) {
-        self.reach(at + 1);
-        self.new[(at / KIB) as usize] &= !(1 << (at % KIB / CHUNK));
+        self.reach((at / KIB) as usize + 1);
+        self.kibs[(at / KIB) as usize].new &= !(1 << (at % KIB / CHUNK));
     }
 
     /// A copy reads all of some KiB.
     fn all_copied(&mut self, start: u32, end: u32) {
+        let (first, end) = ((start / KIB) as usize, (end / KIB) as usize);
         self.reach(end);
-        self.new[(start / KIB) as usize..(end / KIB) as usize].fill(0);
+        self.kibs[first..end].iter_mut().for_each(|kib| kib.new = 0);
     }
 
-    /// Knows of all bytes in front of this one.
-    fn reach(&mut self, end: u32) {
-        let needed = end.div_ceil(KIB) as usize;
-        if self.new.len() < needed {
-            self.new.resize(needed, u64::MAX);
+    /// Knows of so many KiB.
+    fn reach(&mut self, kibs: usize) {
+        if self.kibs.len() < kibs {
+            self.kibs.resize(kibs, Kib { new: u64::MAX, brought: 0, multiplied: 0 });
         }
     }
 }
@@ -98,23 +139,36 @@ fn stale(rows: u32, columns: u32, stale: impl Fn(u32, u32) -> bool) -> Option<St
 }
 
 impl Cluster<'_> {
-    /// A tensor copy stores a box of two dimensions that lies within its tensor.
+    /// A tensor copy stores a box that lies within its tensor: its rows, of all planes that it has.
     pub fn check_staged(&mut self, cta: usize, tile: &Tile) {
-        let (columns, staged) = (tile.pitch / CHUNK, &self.ctas[cta].staged);
+        let (columns, rows, staged) = (tile.pitch / CHUNK, tile.bytes / tile.pitch, &self.ctas[cta].staged);
         let at = |row: u32, column: u32| tile.swizzle.apply(tile.start + row * tile.pitch + column * CHUNK);
         // A swizzle stays within its KiB.
-        let end = tile.start + tile.rows * tile.pitch;
-        let may_be = staged.may_be_stale(tile.start, end);
-        let found = may_be.then(|| stale(tile.rows, columns, |row, column| staged.is_stale(at(row, column)))).flatten();
-        let staged = &mut self.ctas[cta].staged;
-        let all = || found.is_none() && tile.rows > 0 && staged.is_stale(at(0, 0));
+        let end = tile.start + rows * tile.pitch;
+        let may_be = staged.may_be(tile.start, end, |kib| !kib.new);
+        let stale_where = |is: &dyn Fn(u32) -> bool| stale(rows, columns, |row, column| is(at(row, column)));
+        let mut found = may_be.then(|| stale_where(&|at| staged.is_stale(at))).flatten();
+        let all = || found.is_none() && rows > 0 && staged.is_stale(at(0, 0));
         let again = may_be && (matches!(found, Some(Stale::Row(_))) || all());
-        staged.boxes.stored(tile, again);
+        // What was brought for an MMA is no result either.
+        if found.is_none() && staged.may_be(tile.start, end, |kib| kib.multiplied) {
+            found = stale_where(&|at| staged.is_stale(at) || staged.is_multiplied(at));
+        }
+        let multiplied = |row: u32, column: u32| staged.is_multiplied(at(row, column));
+        let multiplied = found.is_some_and(|found| match found {
+            Stale::Chunk { row, column, .. } => multiplied(row, column),
+            Stale::Column(column) => multiplied(0, column),
+            Stale::Row(row) => multiplied(row, 0),
+        });
+        let staged = &mut self.ctas[cta].staged;
+        if tile.rows > 0 {
+            staged.boxes.stored(tile, again);
+        }
         let whole = [tile.start, end].iter().all(|at| at.is_multiple_of(KIB)) && tile.pitch.is_multiple_of(CHUNK);
         if whole {
             staged.all_copied(tile.start, end);
         } else {
-            for row in 0..tile.rows {
+            for row in 0..rows {
                 (0..columns).for_each(|column| staged.copied(at(row, column)));
             }
         }
@@ -138,15 +192,21 @@ impl Cluster<'_> {
         if !lone && (self.is_blank() || bytes.iter().all(|&byte| byte == 0)) {
             return;
         }
+        let name = self.shared_name(tile.start);
         let mut diagnostic = self.problem(
             "swizzle-mismatch",
             tile.site,
-            format!("a copy stores {what} of a tile in {} again, although the rest of the tile is new", self.shared_name(tile.start)),
+            match multiplied {
+                true => format!(
+                    "a copy stores {what} of a tile in {name}, which an MMA has multiplied, although the rest of the tile is new"
+                ),
+                false => format!("a copy stores {what} of a tile in {name} again, although the rest of the tile is new"),
+            },
             match lone {
                 true => "A copy with a swizzle takes the 16-byte chunks of a row from where the swizzle puts them (PTX ISA 5.5.7, swizzling modes). \
-                         Nobody has written there since the last copy: what was meant for this place was stored elsewhere.",
-                false => "A copy takes all of its box from shared memory (PTX ISA, cp.async.bulk.tensor), also what nobody has written there since the copy \
-                          before it.",
+                         Nobody has written there since these bytes were read: what was meant for this place was stored elsewhere.",
+                false => "A copy takes all of its box from shared memory (PTX ISA, cp.async.bulk.tensor), also what nobody has written there since it was \
+                          read last.",
             },
             match lone {
                 true => format!("Let threads {}.", tile.swizzle.stored_how()),
@@ -156,11 +216,12 @@ impl Cluster<'_> {
                 ),
             },
         );
-        diagnostic.severity = if lone { Severity::Finding } else { Severity::Note };
+        diagnostic.severity = if lone || multiplied { Severity::Finding } else { Severity::Note };
         diagnostic.labels[0].text = text;
         if let Some(writer) = self.ctas[cta].shared_shadow.writer(at(place.0, place.1).into()) {
             let said = match found {
                 Stale::Chunk { column, other, .. } => format!("{} of row {other} were stored here", of(column)),
+                _ if multiplied => "they were written here, before the MMA".into(),
                 _ => "they were stored here, before the last copy".into(),
             };
             diagnostic.labels.push(self.label(writer.site, said));
@@ -187,17 +248,29 @@ mod tests {
     }
 
     #[test]
-    fn what_no_copy_has_read_is_not_stale() {
+    fn what_nobody_has_read_is_not_stale() {
         let mut staged = Staged::default();
+        let may_be_stale = |staged: &Staged, start, end| staged.may_be(start, end, |kib| !kib.new);
         staged.written(0, 64);
         assert!(!staged.is_stale(16));
         (0..4).for_each(|n| staged.copied(1024 + n * 16));
         assert!(staged.is_stale(1024 + 16) && !staged.is_stale(1024 + 64));
         staged.written(1040, 1044);
-        assert!(!staged.is_stale(1040) && staged.is_stale(1056) && staged.may_be_stale(1056, 1072));
+        assert!(!staged.is_stale(1040) && staged.is_stale(1056) && may_be_stale(&staged, 1056, 1072));
         staged.written(1023, 1025);
         assert!(!staged.is_stale(1024) && staged.is_stale(1056));
+        // What threads stored may be a result, though an MMA reads it.
+        let by_an_mma = || [Run { block: 1, blocks: 2, granules: 0b110 }].into_iter();
+        staged.multiplied(by_an_mma());
+        assert!(!staged.is_multiplied(1040) && !staged.is_multiplied(2080));
+        staged.brought(1024, 3072);
+        assert!(!staged.is_multiplied(1040));
+        staged.multiplied(by_an_mma());
+        assert!(staged.is_multiplied(1040) && staged.is_multiplied(2080) && !staged.is_multiplied(1024));
+        staged.written(2080, 2081);
+        staged.multiplied(by_an_mma());
+        assert!(!staged.is_multiplied(2080) && staged.is_multiplied(2064) && !staged.is_stale(2064));
         staged.written(0, 8192);
-        assert!(!staged.may_be_stale(0, 8192));
+        assert!(!may_be_stale(&staged, 0, 8192) && !staged.may_be(0, 8192, |kib| kib.multiplied));
     }
 }

@@ -377,7 +377,7 @@ impl Cluster<'_> {
             });
         }
         if writes {
-            self.ctas[slot.cta].staged.written(slot.offset, slot.offset + bytes);
+            self.ctas[slot.cta].staged.brought(slot.offset, slot.offset + bytes);
             self.check_barrier_bytes(slot.cta, slot.offset, slot.offset + bytes, stamp.site, true);
         }
     }
