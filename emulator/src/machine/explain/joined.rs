@@ -2,8 +2,11 @@
 
 use super::{Findings, Line, line};
 use crate::diagnostic::{Diagnostic, Label, Meaning, Severity, Subject, join_labels};
-use crate::machine::explain::follows::{TOO_EARLY, has_line, is_at};
 use crate::machine::explain::statements::{Does, Statements};
+use crate::machine::explain::{
+    belongs::{has_line, is_at},
+    follows::TOO_EARLY,
+};
 
 impl Findings {
     pub(super) fn join_causes(&mut self, statements: &Statements) {

@@ -6,6 +6,7 @@
 pub mod alike;
 pub mod arrival;
 pub mod behind;
+pub mod belongs;
 pub mod bytes;
 pub mod copy;
 pub mod count;

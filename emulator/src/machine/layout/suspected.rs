@@ -5,8 +5,8 @@ use super::boxes::{Laid, START_RULE};
 use super::slices::{self, Tile};
 use crate::diagnostic::{Diagnostic, Label, Meaning, Severity};
 use crate::machine::cluster::Cluster;
+use crate::machine::explain::belongs::has_line;
 use crate::machine::explain::findings::Findings;
-use crate::machine::explain::follows::has_line;
 use crate::machine::explain::statements::{Does, Statements};
 use crate::machine::mma::instruction_descriptor::InstructionDescriptor;
 
