@@ -3,10 +3,11 @@
 use crate::MAX_SHARED;
 use crate::diagnostic::{Diagnostic, Label, Place, Severity};
 use crate::launch::param::Extent;
-use crate::launch::{Content, Launch, Param};
+use crate::launch::{Content, Launch, Param, RegionSpace};
 use crate::machine::cluster::cluster_extent;
 use crate::machine::explain::names::counted;
 use crate::machine::memory::extents;
+use crate::machine::tensor_memory::COLUMNS;
 use crate::program::op::Op;
 use crate::program::{Kernel, Program};
 use rustc_hash::FxHashMap;
@@ -319,6 +320,23 @@ fn fits<'p>(program: &'p Program, launch: &Launch) -> Result<&'p Kernel, Vec<Dia
             format!("A CTA has at most {MAX_SHARED} bytes (227 KB): use fewer stages or smaller tiles."),
             k,
         );
+    }
+    for (n, region) in launch.regions.iter().enumerate() {
+        let (most, of) = match region.space {
+            RegionSpace::DynamicShared => (launch.dynamic_shared, "bytes of dynamic shared memory that the launch has"),
+            RegionSpace::Tensor => (COLUMNS, "columns of tensor memory"),
+        };
+        let end = u64::from(region.offset) + u64::from(region.bytes);
+        if end > u64::from(most) {
+            error(
+                "launch",
+                &format!("regions[{n}]"),
+                format!("region `{}` ends at {end}, beyond the {most} {of}", region.name),
+                "Let `offset` and `bytes` together come to no more than that: messages and traces go by regions."
+                    .into(),
+                k,
+            );
+        }
     }
     if errors.is_empty() { Ok(kernel) } else { Err(errors) }
 }

@@ -333,6 +333,36 @@ fn a_launch_that_does_not_fit_is_told_what_would() {
     }
 }
 
+/// Messages and traces go by regions: one that goes beyond what the launch has is a slip.
+#[test]
+fn a_region_lies_within_its_memory() {
+    const KERNEL: &str = ".version 8.8\n.target sm_100a\n.address_size 64\n.visible .entry k()\n{\nret;\n}\n";
+    let said = |space: &str, offset: u32| {
+        let launch = format!(
+            r#"{{"entry": "k", "grid": [1, 1, 1], "block": [32, 1, 1], "dynamic_shared": 1024, "regions": [
+ {{"name": "stage", "space": "{space}", "offset": {offset}, "bytes": 128, "kind": "scalar"}}]}}"#
+        );
+        emulate_texts(KERNEL, &launch, &[])
+    };
+    for (space, offset, title) in [
+        (
+            "dynamic_shared",
+            897,
+            "region `stage` ends at 1025, beyond the 1024 bytes of dynamic shared memory that the launch has",
+        ),
+        ("tensor", 385, "region `stage` ends at 513, beyond the 512 columns of tensor memory"),
+    ] {
+        let refused = said(space, offset);
+        assert!(
+            refused.status == 2 && refused.err.contains(title) && refused.err.contains("k.json:2"),
+            "{}",
+            refused.err
+        );
+        let right = said(space, offset - 1);
+        assert_eq!(right.status, 0, "{}{}", right.out, right.err);
+    }
+}
+
 /// Where a kernel takes a tensor map, and where it takes an address: what was given, and the way out.
 #[test]
 fn an_address_is_no_tensor_map() {
