@@ -451,3 +451,50 @@ fn bytes_that_nobody_copies_are_told() {
         assert!(help.starts_with(&format!("Announce {completed} bytes")), "{help}");
     }
 }
+
+/// Two warps, of which nobody passes the guard of the initialisation: it asks for a warp that the CTA does not have.
+#[test]
+fn an_initialisation_that_nobody_executes_is_told_with_its_guard() {
+    let kernel = |warp: u32| {
+        format!(
+            ".version 8.6\n.target sm_100a\n.address_size 64\n.visible .entry k()\n{{\n\
+             .shared .align 8 .b64 bar;\n.reg .pred %p<4>;\n.reg .b32 %r<4>;\n\
+             mov.u32 %r0, %tid.x;\nshr.u32 %r1, %r0, 5;\nsetp.ne.u32 %p0, %r1, {warp};\n@%p0 bra MADE;\n\
+             elect.sync _|%p1, 0xffffffff;\n@%p1 mbarrier.init.shared::cta.b64 [bar], 1;\nMADE:\nbar.sync 0;\n\
+             setp.eq.u32 %p2, %r0, 0;\n@%p2 mbarrier.arrive.shared::cta.b64 _, [bar];\n\
+             WAIT:\nmbarrier.try_wait.parity.shared::cta.b64 %p3, [bar], 0;\n@!%p3 bra WAIT;\nret;\n}}\n"
+        )
+    };
+    let run = |warp: u32| common::run(&load(&kernel(warp)), &common::launch("k", 64, vec![]), None, 100_000);
+    assert!(common::codes(&run(1)).is_empty(), "{}", common::rendered(&run(1)));
+    let report = run(4);
+    let shown = common::rendered(&report);
+    assert_eq!(common::codes(&report), ["mbarrier-not-initialised"], "{shown}");
+    let said = report.findings[0].labels.iter().map(|label| (label.place.text.as_str(), label.text.as_str()));
+    let said: Vec<(&str, &str)> = said.collect();
+    let told = |line: &str, words: &str| said.iter().any(|(text, label)| text.contains(line) && label.contains(words));
+    assert!(told("mbarrier.init", "this would initialise one, but was never executed"), "{shown}");
+    assert!(told("bra MADE", "none goes on to it: `setp.ne.u32 %p0, %r1, 4` compares 0 to 1 with 4"), "{shown}");
+}
+
+/// A CTA that holds 512 columns asks for more, and nothing frees them.
+#[test]
+fn an_allocation_that_gets_no_columns_names_who_holds_them() {
+    let kernel = |first: u32| {
+        format!(
+            ".version 8.6\n.target sm_100a\n.address_size 64\n.visible .entry k()\n{{\n\
+             .shared .align 4 .b32 slot[2];\n.reg .b32 %r<4>;\n\
+             tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot], {first};\n\
+             tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot+4], 256;\nld.shared.b32 %r1, [slot];\nld.shared.b32 %r2, [slot+4];\n\
+             tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r1, {first};\ntcgen05.dealloc.cta_group::1.sync.aligned.b32 %r2, 256;\nret;\n}}\n"
+        )
+    };
+    let run = |first: u32| common::run(&load(&kernel(first)), &common::launch("k", 32, vec![]), None, 100_000);
+    assert!(common::codes(&run(256)).is_empty(), "{}", common::rendered(&run(256)));
+    let report = run(512);
+    let shown = common::rendered(&report);
+    assert_eq!(common::codes(&report), ["hang"], "{shown}");
+    let found = &report.findings[0];
+    assert_eq!(found.title, "tcgen05.alloc waits for columns that are never freed", "{shown}");
+    assert_eq!(found.labels[1].text, "512 columns are held since here", "{shown}");
+}

@@ -193,16 +193,25 @@ impl Cluster<'_> {
         } else {
             format!("initialised are: {}", known.join(", "))
         };
-        self.problem(
+        let behind = self.behind_its_ring(w, slot, site);
+        let is_one_more = behind.is_some();
+        let mut diagnostic = self.problem(
             "mbarrier-not-initialised",
             site,
             format!("{what}, but no mbarrier.init of it has been executed ({known})"),
             RULE,
-            self.behind_its_ring(w, slot, site).unwrap_or_else(|| {
+            behind.unwrap_or_else(|| {
                 "Let one thread initialise it, then a fence.mbarrier_init and a CTA barrier, before anyone uses it."
                     .into()
             }),
-        )
+        );
+        // Or one that everybody has passed by.
+        let inits = self.kernel.code.iter().filter(|inst| matches!(inst.op, Op::BarrierInit { .. }));
+        let mut barred = inits.filter_map(|inst| Some((inst.site, self.barred_from_all(inst.site, slot.cta)?)));
+        if let Some((init, barred)) = barred.next().filter(|_| !is_one_more) {
+            self.add_barred(&mut diagnostic, init, "this would initialise one, but was never executed", &barred);
+        }
+        diagnostic
     }
 
     /// The mbarrier at an offset, if it is initialised; and its initialisation must come before this use.

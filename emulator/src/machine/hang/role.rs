@@ -77,6 +77,12 @@ impl Cluster<'_> {
         (!came.is_empty()).then_some(Barred { guard, own: false, wanted, came })
     }
 
+    /// The same of a run that goes on: all warps of a CTA have come to that guard.
+    pub fn barred_from_all(&self, site: u32, cta: usize) -> Option<Barred> {
+        let all = self.warps.iter().filter(|warp| warp.cta == cta).count();
+        self.barred(&[], site, |of| of == cta).filter(|barred| barred.came.len() == all)
+    }
+
     /// The instructions to which the ways lead that were taken. Behind a wait that does not end, it is as if it had.
     fn reached(&self, went: &impl Fn(usize, usize) -> bool) -> Vec<bool> {
         let code = &self.kernel.code;
