@@ -1,13 +1,16 @@
 //! Calls of device functions: the body is put in place of the call.
 //!
-//! Parameters of a call lie in the caller's frame; the function's own names stand for the same places.
+//! Where a call names `.param` variables, these lie in the caller's frame, and the function's own names stand for the same places. Registers and constants are
+//! copied to a place of the function's own, and results out of it.
 
 use super::Bad;
+use super::decode::describe;
 use super::layout::layout;
 use super::lower::{BY_NAME, Binding, Lowering, not_modelled, wrong};
 use super::op::{Abort, Op, TRUE};
 use crate::diagnostic::Diagnostic;
-use crate::syntax::ast::{Function, Instruction, Module, Operand};
+use crate::machine::counted;
+use crate::syntax::ast::{Function, Instruction, Module, Operand, Variable};
 use std::collections::HashMap;
 
 /// Instructions of a kernel with all that is put in place of calls.
@@ -20,8 +23,23 @@ fn through_a_register() -> Bad {
     not_modelled("a call through a register", BY_NAME)
 }
 
-/// The function and the operands of its results and parameters.
-type Call<'a> = (&'a Function, Vec<(String, Binding)>);
+/// A function, what its own names stand for, and what is copied for the call.
+struct Call<'a> {
+    function: &'a Function,
+    bound: Vec<(String, Binding)>,
+    parameters: Vec<Copied<'a>>,
+    results: Vec<Copied<'a>>,
+}
+
+/// A parameter or result of which the call names no `.param` variable.
+struct Copied<'a> {
+    own: &'a Variable,
+    binding: Binding,
+    given: &'a Operand,
+}
+
+/// How a place of a function is called while it is copied to or from: no name that a text may have.
+const OWN: &str = "the function's own";
 
 /// The system's functions, which CUDA's runtime brings along and a module only declares: what takes the place of a call.
 // (CUDA C++ Programming Guide, Formatted Output and Assertion; PTX Interoperability, System Calls.)
@@ -59,11 +77,14 @@ impl Lowering {
         if inst.guard.is_some() {
             return Err(not_modelled("a call under a guard", "Branch around the call."));
         }
-        let (function, bound) = self.called(module, inst)?;
+        let Call { function, bound, parameters, results } = self.called(module, inst)?;
+        for copied in &parameters {
+            self.hand_over(copied, inst, true)?;
+        }
         let Some(body) = &function.body else {
             if let Some(op) = of_the_system(&function.name, &bound) {
                 self.emit(op, TRUE, false, vec![], vec![]);
-                return Ok(());
+                return results.iter().try_for_each(|copied| self.hand_over(copied, inst, false));
             }
             return Err(not_modelled(&format!("the function `{}` without a body", function.name), "Define it here."));
         };
@@ -74,6 +95,7 @@ impl Lowering {
             let what = format!("calls deeper than {MOST_DEPTH}, or of more than {MOST_CODE} instructions");
             return Err(not_modelled(&what, "Call fewer functions from functions."));
         }
+        let site = self.site;
         // The function sees the module's names and its own.
         let outer = self.scopes.split_off(1);
         self.scopes.push(bound.into_iter().collect::<HashMap<_, _>>());
@@ -90,15 +112,38 @@ impl Lowering {
         self.scopes.truncate(1);
         self.scopes.extend(outer);
         self.labels[end] = Some(self.kernel.code.len() as u32);
-        Ok(())
+        self.site = site;
+        results.iter().try_for_each(|copied| self.hand_over(copied, inst, false))
     }
 
-    fn called<'a>(&self, module: &'a Module, inst: &Instruction) -> Result<Call<'a>, Bad> {
-        let none = Vec::new();
+    /// Copies what a call gives to the function's own place, or a result out of it.
+    fn hand_over(&mut self, copied: &Copied, call: &Instruction, is_parameter: bool) -> Result<(), Bad> {
+        let Copied { own, binding, given } = copied;
+        let name = Operand::Name(OWN.into());
+        let own_type = match given {
+            Operand::Name(_) => format!("b{}", layout(own)?.0 * 8),
+            _ => own.ty.clone(),
+        };
+        let (opcode, own_place) = match (own.space.as_str(), is_parameter) {
+            ("reg", _) => (format!("mov.{own_type}"), name),
+            (_, true) => (format!("st.param.{own_type}"), Operand::Memory(Box::new(name), 0, vec![])),
+            (_, false) => (format!("ld.param.{own_type}"), Operand::Memory(Box::new(name), 0, vec![])),
+        };
+        let given = Operand::clone(given);
+        let operands = if is_parameter { vec![own_place, given] } else { vec![given, own_place] };
+        self.scopes.push(HashMap::from([(OWN.to_string(), binding.clone())]));
+        let copied = self.instruction(&Instruction { guard: None, opcode, operands, ..call.clone() });
+        self.scopes.pop();
+        copied
+    }
+
+    fn called<'a>(&mut self, module: &'a Module, inst: &'a Instruction) -> Result<Call<'a>, Bad> {
+        const NONE: &Vec<Operand> = &Vec::new();
+        let none = NONE;
         let (results, name, parameters) = match inst.operands.as_slice() {
-            [Operand::Name(name)] => (&none, name, &none),
-            [Operand::Name(name), Operand::List(parameters)] => (&none, name, parameters),
-            [Operand::List(results), Operand::Name(name)] => (results, name, &none),
+            [Operand::Name(name)] => (none, name, none),
+            [Operand::Name(name), Operand::List(parameters)] => (none, name, parameters),
+            [Operand::List(results), Operand::Name(name)] => (results, name, none),
             [Operand::List(results), Operand::Name(name), Operand::List(parameters)] => (results, name, parameters),
             [_, Operand::Name(_), _, Operand::Name(_)] => return Err(through_a_register()),
             _ => return Err(not_modelled("this call", "Write `call (result), function, (parameters);`.")),
@@ -111,8 +156,8 @@ impl Lowering {
                 None => self.undeclared(name),
             });
         };
-        let mut bound = Vec::new();
-        for (own, given) in [(&function.returns, results), (&function.params, parameters)] {
+        let mut call = Call { function, bound: Vec::new(), parameters: Vec::new(), results: Vec::new() };
+        for (own, given, are_results) in [(&function.returns, results, true), (&function.params, parameters, false)] {
             if own.len() != given.len() {
                 return Err(wrong(
                     format!("`{name}` takes or gives {} values here, the call names {}", own.len(), given.len()),
@@ -120,22 +165,46 @@ impl Lowering {
                 ));
             }
             for (own, given) in own.iter().zip(given) {
-                let Operand::Name(given) = given else {
-                    return Err(not_modelled("a call with a constant parameter", "Put it into a `.param` variable."));
-                };
-                let Some(binding) = self.lookup(given) else { return Err(self.undeclared(given)) };
-                match (own.space.as_str(), binding) {
-                    ("param", Binding::Argument(_, bytes)) if *bytes == layout(own)?.0 => {}
-                    _ => {
-                        return Err(not_modelled(
-                            &format!("handing `{given}` to `{}`", own.name),
-                            "Hand over a `.param` variable of the parameter's size.",
-                        ));
-                    }
+                let narrow = own.space == "reg" && (own.ty == "pred" || layout(own)?.0 < 4);
+                if narrow {
+                    // As ptxas 13.5 has it.
+                    return Err(wrong(
+                        format!("`{}` of `{name}` is a predicate, or a register of fewer than 32 bits", own.name),
+                        "Functions take registers of 32, 64 and 128 bits; hand over others in `.param` variables.",
+                    ));
                 }
-                bound.push((own.name.clone(), binding.clone()));
+                let bytes = layout(own)?.0;
+                let named = match given {
+                    Operand::Name(given) => Some((given, self.lookup(given).ok_or_else(|| self.undeclared(given))?)),
+                    _ => None,
+                };
+                let fits = match named {
+                    Some((_, binding @ Binding::Argument(_, given))) if own.space == "param" && *given == bytes => {
+                        call.bound.push((own.name.clone(), binding.clone()));
+                        continue;
+                    }
+                    Some((_, Binding::Register(_, ty))) => ty.bytes == bytes,
+                    Some(_) => false,
+                    None => !are_results && !matches!(given, Operand::Sink),
+                };
+                if !fits || !own.dimensions.is_empty() || own.vector.is_some() {
+                    return Err(not_modelled(
+                        &format!("handing {} to `{}`, which has {}", describe(given), own.name, counted(bytes, "byte")),
+                        "Hand over a `.param` variable, a register or a constant of the parameter's size.",
+                    ));
+                }
+                self.scopes.push(HashMap::new());
+                let declared = self.variable(own);
+                let binding = self.scopes.pop().and_then(|mut scope| scope.remove(&own.name));
+                declared?;
+                let Some(binding) = binding else {
+                    return Err(not_modelled(&format!("the parameter `{}`", own.name), "Give it a name of its own."));
+                };
+                call.bound.push((own.name.clone(), binding.clone()));
+                let copied = Copied { own, binding, given };
+                if are_results { call.results.push(copied) } else { call.parameters.push(copied) }
             }
         }
-        Ok((function, bound))
+        Ok(call)
     }
 }

@@ -510,7 +510,7 @@ impl Lowering {
         }
     }
 
-    fn instruction(&mut self, inst: &Instruction) -> Result<(), Bad> {
+    pub(super) fn instruction(&mut self, inst: &Instruction) -> Result<(), Bad> {
         let (guard, guard_negated) = match &inst.guard {
             None => (TRUE, false),
             Some((negated, name)) => (self.predicate(&Operand::Name(name.clone()))?, *negated),

@@ -85,6 +85,48 @@ fn device_functions_are_put_in_place_of_their_calls() {
     assert!(errors[0].title.contains("recursive"), "{errors:#?}");
 }
 
+/// Registers and constants are handed over by their values: to registers of the function, and to `.param` variables, as ptxas 13.5 takes them. What the
+/// function does to its own is not seen outside.
+#[test]
+fn registers_and_constants_are_handed_over() {
+    let text = |header: &str, call: &str| {
+        format!(
+            ".version 9.0\n.target sm_100a\n.address_size 64\n\
+             .func (.reg .b32 sum) plus (.reg .b32 a, .reg .b32 b)\n{{\nadd.u32 a, a, b;\nmov.u32 sum, a;\nret;\n}}\n\
+             .func (.param .b32 r) times (.param .b16 x, .param .f32 y)\n{{\n.reg .b16 %h;\n.reg .f32 %f<3>;\n\
+             ld.param.b16 %h, [x];\nld.param.f32 %f1, [y];\ncvt.rn.f32.u16 %f2, %h;\nmul.f32 %f1, %f1, %f2;\ncvt.rzi.u32.f32 a, %f1;\nst.param.b32 [r], a;\nret;\n}}\n\
+             {header}\n.visible .entry k(.param .u64 out)\n{{\n.reg .b32 %r<8>;\n.reg .b16 %h<2>;\n.reg .f32 %f<2>;\n.reg .b64 %d<2>;\n.param .b32 slot;\n\
+             ld.param.u64 %d0, [out];\nmov.u32 %r0, 8;\nmov.u16 %h0, 3;\n{call}\nret;\n}}\n"
+        )
+        .replace(".reg .b16 %h;\n", ".reg .b16 %h;\n.reg .b32 a;\n")
+    };
+    let calls = "call.uni (%r1), plus, (%r0, 5);\nst.global.v2.b32 [%d0], {%r0, %r1};\n\
+                 call (%r1), plus, (%r1, %r1);\ncall (%f0), times, (%h0, 0f40200000);\nmov.b32 %r2, %f0;\nst.global.v2.b32 [%d0+8], {%r1, %r2};\n\
+                 call (slot), times, (7, 2.0);\nld.param.b32 %r3, [slot];\ncall (slot), plus, (%r3, 1);";
+    // A result goes to a variable where the function has one of the same size: `plus` has a register.
+    let errors = emulator::load(&text("", calls)).expect_err("a variable for a register");
+    assert!(errors[0].title.contains("handing `slot` to `sum`, which has 4 bytes"), "{errors:#?}");
+    let calls = calls.replace("\ncall (slot), plus, (%r3, 1);", "\nst.global.b32 [%d0+16], %r3;");
+    let report = run(&load(&text("", &calls)), &launch("k", 1, vec![zeroes("out", 64)]), None, 100_000);
+    assert!(report.is_clean(), "{:#?}", report.findings);
+    // 8 stays, 8 + 5; 13 + 13, 3 · 2.5; 7 · 2.0.
+    let got: Vec<u64> = (0..3).map(|n| word64(&report, n)).collect();
+    assert_eq!(got, [8 | 13 << 32, 26 | 7 << 32, 14]);
+    for (header, call, says) in [
+        (
+            ".func f (.reg .pred p) { ret; }",
+            "call f, (1);",
+            "`p` of `f` is a predicate, or a register of fewer than 32 bits",
+        ),
+        (".func f (.reg .b64 p) { ret; }", "call f, (%r0);", "handing `%r0` to `p`, which has 8 bytes"),
+        (".func f (.param .b8 p[16]) { ret; }", "call f, (%r0);", "handing `%r0` to `p`, which has 16 bytes"),
+        ("", "call (5), plus, (%r0, %r0);", "handing the constant 5 to `sum`"),
+    ] {
+        let errors = emulator::load(&text(header, call)).expect_err(call);
+        assert!(errors[0].title.contains(says), "{call}: {errors:#?}");
+    }
+}
+
 /// What nvcc makes of `assert`: the function is declared, and CUDA's runtime brings it along.
 #[test]
 fn an_assertion_says_what_does_not_hold_and_where() {

@@ -20,7 +20,7 @@ pub(super) enum Kind {
 pub struct Type {
     pub(super) name: &'static str,
     pub(super) kind: Kind,
-    pub(super) bytes: u32,
+    pub(in crate::program) bytes: u32,
 }
 
 const fn row(name: &'static str, kind: Kind, bytes: u32) -> Type {
