@@ -112,7 +112,9 @@ fn regions_beyond_all_bounds() {
     let text = text.replace(".visible", ".extern .shared .align 16 .b8 d[];\n.visible");
     let kind = RegionKind::Tile { rows: u32::MAX, columns: u32::MAX, element_bytes: u32::MAX, swizzle: 128 };
     let region =
-        Region { name: "t".into(), space: RegionSpace::DynamicShared, offset: 0, bytes: u32::MAX, kind, stage: None };
-    let launch = Launch { dynamic_shared: 1024, regions: vec![region], ..launch() };
-    assert_eq!(refused(&text, &launch), "undefined-operand");
+        |bytes| Region { name: "t".into(), space: RegionSpace::DynamicShared, offset: 0, bytes, kind, stage: None };
+    for (bytes, code) in [(1024, "undefined-operand"), (1025, "launch"), (u32::MAX, "launch")] {
+        let launch = Launch { dynamic_shared: 1024, regions: vec![region(bytes)], ..launch() };
+        assert_eq!(refused(&text, &launch), code, "{bytes}");
+    }
 }
