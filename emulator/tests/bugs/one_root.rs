@@ -178,3 +178,18 @@ fn one_mistake_is_one_finding() {
         assert!(right.is_clean(), "{}: the right kernel\n{}", case.row, told(&right.findings));
     }
 }
+
+/// The same in a compiler's kernel, whose copies and waits stand behind one branch for all but one thread: it leads past neither for that one.
+#[test]
+fn a_wait_behind_the_branch_of_its_copy_is_told_as_heard_by_nobody() {
+    let launch: emulator::Launch =
+        serde_json::from_str(include_str!("../libraries/quack_pair.json")).expect("a launch");
+    let text = include_str!("../libraries/quack_pair.ptx");
+    let text = super::case::edited(text, &[("$L__BB0_145:\n\tbar.sync \t1, 128;\n", "$L__BB0_145:\n")]);
+    let report = crate::common::run(&crate::common::load(&text), &launch, None, 100_000_000);
+    let told = super::case::told(&report.findings);
+    assert_eq!(crate::common::codes(&report), ["race-shared"], "{told}");
+    for part in ["warp 0 of CTA 0 waits here until the copy has read", "does not hear of it", "Put a CTA barrier"] {
+        assert!(told.contains(part), "`{part}` is not in\n{told}");
+    }
+}

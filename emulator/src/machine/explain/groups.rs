@@ -8,7 +8,7 @@ use crate::machine::state::{ActorKind, Race};
 use crate::machine::tma::bulk::BulkGroups;
 use crate::order::Stamp;
 use crate::program::facts::leads;
-use crate::program::op::Op;
+use crate::program::op::{Op, Reg};
 use rustc_hash::FxHashSet;
 
 const BULK_RULE: &str = "cp.async.bulk.wait_group N waits until at most the N newest bulk groups of its thread are pending, and a copy is in a group only \
@@ -197,6 +197,7 @@ impl Cluster<'_> {
     fn wait_on_all_ways(&self, copy: u32, to: u32, writes: bool) -> Option<u32> {
         let code = &self.kernel.code;
         let begin = code.iter().position(|inst| inst.site == copy)?;
+        let guard = self.guard_in_front(begin);
         let (mut seen, mut open, mut found) = (FxHashSet::default(), vec![(begin + 1, 0)], Vec::new());
         while let Some((at, commits)) = open.pop() {
             let Some(inst) = code.get(at).filter(|_| seen.insert((at, commits))) else { continue };
@@ -212,17 +213,29 @@ impl Cluster<'_> {
                 }
                 _ => commits,
             };
+            // Of a branch on what the thread has passed in front of the copy, it goes the same way again.
+            let known = guard.filter(|&(guard, _)| guard == inst.guard).map(|(_, holds)| holds != inst.guard_negated);
+            let branches = matches!(inst.op, Op::Branch { .. }) && known != Some(false);
             match &inst.op {
-                Op::Branch { target, .. } => open.push((*target as usize, after)),
+                Op::Branch { target, .. } if branches => open.push((*target as usize, after)),
                 Op::BranchTable { targets, .. } => open.extend(targets.iter().map(|&target| (target as usize, after))),
                 _ => {}
             }
             let leaves = matches!(inst.op, Op::Branch { .. } | Op::BranchTable { .. } | Op::Exit | Op::Trap(_));
-            if !(leaves && surely) {
+            if !(leaves && (surely || branches && known == Some(true))) {
                 open.push((at + 1, after));
             }
         }
         found.into_iter().find(|&wait| self.leads_past_no_meeting(wait, to))
+    }
+
+    /// The guard of the nearest branch in front of an instruction, past which code leads to it, and whether it holds then. Of predicates that are written
+    /// once, as the number of a thread decides them.
+    fn guard_in_front(&self, at: usize) -> Option<(u16, bool)> {
+        let code = &self.kernel.code;
+        let branch = code[..at].iter().rev().find(|inst| matches!(inst.op, Op::Branch { .. }))?;
+        let written = code.iter().filter(|inst| inst.defs.contains(&Reg::Pred(branch.guard))).count();
+        (branch.facts.guarded && written == 1).then_some((branch.guard, branch.guard_negated))
     }
 
     /// Whether a way leads from one statement to another past no commit of a group.
