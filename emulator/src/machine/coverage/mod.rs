@@ -13,4 +13,5 @@ pub mod order;
 pub mod outputs;
 pub mod placed;
 pub mod rounds;
+pub mod stored;
 pub mod sums;

@@ -1,43 +1,35 @@
 //! Where tiles of a product are stored: D has as many rows as A's tensor and as many columns as B's, and then each row of A belongs to one row of D, each
 //! column of B to one column. Tiles that are stored otherwise were computed by the coordinates of one tile and stored by those of another one, or are transposed.
 //!
-//! Of what threads store it is known which sum it is of where it is computed from registers of `tcgen05.ld` alone, or from those of `wgmma.mma_async`, and
-//! each lane stores 16 bytes of a row, or the lanes store rows of D in global memory, one behind the other.
+//! [`super::stored`] finds out what is stored where.
 
-use super::lanes::{self, Changed};
+use super::lanes::Changed;
 use super::order;
-use super::sums::{Line, Sum};
+use super::sums::Line;
 use crate::diagnostic::{Diagnostic, Label, Meaning, Severity};
-use crate::machine::cluster::Cluster;
-use crate::machine::layout::drawn_up::{Places, are_rows_of, places_in};
-use crate::machine::layout::slices::Tile;
+use crate::machine::layout::drawn_up::Places;
 use crate::machine::memory::Global;
-use crate::machine::memory::resolve::Target;
-use crate::machine::state::{ActorKind, Slot};
-use crate::machine::tensor_memory::{Halves, LANES};
 use crate::machine::tma::box_origin::Origin;
-use crate::order::GRANULE;
 use crate::program::Kernel;
-use crate::tensor_map::Element;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// The rows of A and the columns of B that a CTA's part of a sum is made of.
 #[derive(Clone, Debug)]
-struct Of {
-    rows: Line,
-    columns: SmallVec<[Line; 2]>,
-    mma: u32,
+pub(super) struct Of {
+    pub(super) rows: Line,
+    pub(super) columns: SmallVec<[Line; 2]>,
+    pub(super) mma: u32,
     /// The row of A that the first lane of the warp has: it is known where each lane has a row of A of its own.
-    row: Option<i64>,
+    pub(super) row: Option<i64>,
     /// The last MMA of the sum, in its queue.
-    epoch: u32,
+    pub(super) epoch: u32,
 }
 
 /// Rows of A, out of those of one tile, that are stored in D as others are not.
 #[derive(Clone, Debug)]
-struct Permuted {
+pub(super) struct Permuted {
     store: u32,
     of: Of,
     /// Where in D they lie, and which rows of A would lie there, by the first rows that were stored.
@@ -47,38 +39,38 @@ struct Permuted {
 
 /// What a warp has stored last by a statement: when, where, and what of.
 #[derive(Debug)]
-struct Stored {
-    epoch: u32,
-    places: Places,
-    of: Option<Arc<Of>>,
+pub(super) struct Stored {
+    pub(super) epoch: u32,
+    pub(super) places: Places,
+    pub(super) of: Option<Arc<Of>>,
 }
 
 /// A box that was stored, or rows of a tile that a warp did.
 #[derive(Clone, Debug, PartialEq)]
-struct Seen {
-    copy: u32,
-    to: Origin,
-    of: Of,
+pub(super) struct Seen {
+    pub(super) copy: u32,
+    pub(super) to: Origin,
+    pub(super) of: Of,
     /// Threads store rows of it, each by itself.
-    by_threads: bool,
+    pub(super) by_threads: bool,
 }
 
 /// What is known of a cluster, and of all clusters.
 #[derive(Debug, Default)]
 pub struct Placed {
     /// What a warp has loaded last by a statement.
-    loaded: FxHashMap<(usize, u32), Arc<Of>>,
-    stored: FxHashMap<(usize, u32), Stored>,
+    pub(super) loaded: FxHashMap<(usize, u32), Arc<Of>>,
+    pub(super) stored: FxHashMap<(usize, u32), Stored>,
     /// The last product that a warp has stored to global memory by a statement.
-    direct: FxHashMap<(usize, u32), Arc<Of>>,
+    pub(super) direct: FxHashMap<(usize, u32), Arc<Of>>,
     /// How many rows further on in D than in A the first rows of a tile are stored: by the statement, where D lies, and the last MMA.
-    shifts: FxHashMap<(u32, u64, u32), i64>,
-    permuted: Option<Permuted>,
-    seen: Vec<Seen>,
+    pub(super) shifts: FxHashMap<(u32, u64, u32), i64>,
+    pub(super) permuted: Option<Permuted>,
+    pub(super) seen: Vec<Seen>,
     /// Statements that have stored what is computed from columns of products.
-    stores: FxHashSet<u32>,
+    pub(super) stores: FxHashSet<u32>,
     /// Lanes that store each other's rows.
-    lanes: Option<Changed>,
+    pub(super) lanes: Option<Changed>,
 }
 
 /// So many boxes are remembered of a launch.
@@ -181,7 +173,7 @@ impl Placed {
     }
 
     /// A warp's rows of a product are stored from this row of D on.
-    fn stored_from(&mut self, store: u32, of: &Of, (address, at): (u64, i64)) {
+    pub(super) fn stored_from(&mut self, store: u32, of: &Of, (address, at): (u64, i64)) {
         let Some(row) = of.row.filter(|_| self.permuted.is_none() && self.shifts.len() < MOST) else { return };
         let first = *self.shifts.entry((store, address, of.epoch)).or_insert(at - row);
         if first != at - row {
@@ -200,7 +192,7 @@ impl Placed {
         Some(self.lanes?.said(label))
     }
 
-    fn note_lanes(&mut self, rows: &[u32], straight: bool, store: u32, copy: Option<u32>) {
+    pub(super) fn note_lanes(&mut self, rows: &[u32], straight: bool, store: u32, copy: Option<u32>) {
         if let Some(changed) = Changed::of(rows, straight, store, copy) {
             self.lanes = Some(changed.or(self.lanes));
         }
@@ -229,7 +221,7 @@ impl Placed {
         })
     }
 
-    fn add(&mut self, seen: Seen) {
+    pub(super) fn add(&mut self, seen: Seen) {
         if self.seen.len() < MOST && !self.seen.contains(&seen) {
             self.seen.push(seen);
         }
@@ -314,184 +306,10 @@ impl Placed {
     }
 }
 
-impl Cluster<'_> {
-    /// A warp loads an accumulator from tensor memory.
-    pub fn note_load_of_sums(&mut self, w: usize, site: u32, (halves, column): (Halves, u32)) {
-        let cta = self.warps[w].cta;
-        let of = self.issued.last_of(cta, halves, column, 1).and_then(|mma| {
-            // Where both CTAs of a pair hold the same half of an operand, that is told.
-            let halves = |sum: &&Sum| sum.of.iter().all(|lines| lines.len() < 2 || lines[0] != lines[1]);
-            let sum = self.sums.held(mma.ctas.0, mma.d.0).filter(halves)?;
-            let rows = *sum.of[0].get(cta.checked_sub(mma.ctas.0)?)?;
-            let each = rows.whole && rows.rows == i64::from(LANES) && mma.d.2 == mma.columns;
-            let row = each.then(|| rows.first + i64::from(self.warps[w].index % 4 * LANES / 4));
-            Some(Arc::new(Of { rows, columns: sum.of[1].clone(), mma: sum.mma, row, epoch: mma.stamp.epoch }))
-        });
-        match of {
-            Some(of) => self.placed.loaded.insert((w, site), of),
-            None => self.placed.loaded.remove(&(w, site)),
-        };
-    }
-
-    /// Lanes of a warp store so many bytes each.
-    pub fn note_store_of_sums(&mut self, w: usize, site: u32, bytes: usize, targets: &[(usize, Target)]) {
-        let columns = self.kernel.multiplies && self.warpgroups.is_empty() && self.kernel.stores_of_one_column(site);
-        if columns
-            && self.placed.stores.insert(site)
-            && let Some(rows) = lanes::rows_of(targets)
-        {
-            let straight = self.in_columns(w, site).is_some_and(|of| of.row.is_some());
-            self.placed.note_lanes(&rows, straight, site, None);
-        }
-        let directly = matches!(targets.first(), Some((_, Target::Global { .. })));
-        if !self.warpgroups.is_empty() && directly {
-            // Of eight rows, four lanes have neighbouring columns each.
-            if let Some(of) = self.in_registers(w, site) {
-                self.note_rows_of_sums(w, site, of, (4, bytes), targets);
-            }
-            return;
-        }
-        if self.placed.loaded.is_empty() || !directly && bytes != GRANULE as usize {
-            return;
-        }
-        if !self.kernel.stores_of_one_column(site) {
-            return;
-        }
-        let of = self.in_columns(w, site);
-        if directly {
-            return of.into_iter().for_each(|of| self.note_rows_of_sums(w, site, of, (1, bytes), targets));
-        }
-        let Some(places) = places_in(self.warps[w].cta, targets) else { return };
-        self.placed.stored.insert((w, site), Stored { epoch: self.warps[w].epoch, places, of });
-    }
-
-    /// What a statement stores of a product that the warp has loaded from tensor memory.
-    fn in_columns(&self, w: usize, site: u32) -> Option<Arc<Of>> {
-        let loads = self.kernel.loads_of_columns(site)?;
-        let mut all = loads.iter().map(|load| self.placed.loaded.get(&(w, *load)));
-        let first = all.next().flatten();
-        first.filter(|_| all.all(|of| of == first)).cloned()
-    }
-
-    /// A warp stores 8 x 8 matrices, of which each of these rows has 16 bytes.
-    pub fn note_matrices_of_sums(&mut self, w: usize, site: u32, rows: &[Slot]) {
-        let cta = self.warps[w].cta;
-        if self.warpgroups.is_empty() || rows.iter().any(|row| row.cta != cta) {
-            return;
-        }
-        let Some(of) = self.in_registers(w, site) else { return };
-        let places = rows.iter().map(|row| row.offset).collect();
-        self.placed.stored.insert((w, site), Stored { epoch: self.warps[w].epoch, places, of: Some(of) });
-    }
-
-    /// What a statement stores of an accumulator in registers.
-    fn in_registers(&self, w: usize, site: u32) -> Option<Arc<Of>> {
-        let (cta, first) = (self.warps[w].cta, self.warpgroup_of(w));
-        let &[register] = self.kernel.stored_accumulators(site)?.as_slice() else { return None };
-        let sum = self.sums.in_registers(cta, (first as u32) << 16 | u32::from(register))?;
-        Some(Arc::new(Of { rows: *sum.of[0].first()?, columns: sum.of[1].clone(), mma: sum.mma, row: None, epoch: 0 }))
-    }
-
-    /// A warp stores rows of a product to global memory, so many lanes and bytes of each lane a row.
-    fn note_rows_of_sums(
-        &mut self,
-        w: usize,
-        site: u32,
-        of: Arc<Of>,
-        each: (usize, usize),
-        targets: &[(usize, Target)],
-    ) {
-        if self.placed.direct.get(&(w, site)).is_some_and(|last| *last == of) {
-            return;
-        }
-        if let Some(to) = self.rows_in_global(of.columns[0].size, each, targets) {
-            self.placed.stored_from(site, &of, (to.address, to.at[1]));
-            self.placed.add(Seen { copy: site, to, of: Of::clone(&of), by_threads: true });
-        }
-        self.placed.direct.insert((w, site), of);
-    }
-
-    /// Where in a matrix of so many columns lanes store, if it begins where its buffer does.
-    fn rows_in_global(
-        &self,
-        columns: i64,
-        (lanes, bytes): (usize, usize),
-        targets: &[(usize, Target)],
-    ) -> Option<Origin> {
-        let &[(_, Target::Global { buffer, offset: first }), ..] = targets else { return None };
-        let Target::Global { offset: second, .. } = targets.get(lanes)?.1 else { return None };
-        let pitch = second.checked_sub(first).filter(|&pitch| pitch > (lanes * bytes) as u64)?;
-        let place = |n: usize| first + (n / lanes) as u64 * pitch + (n % lanes * bytes) as u64;
-        let straight = |(n, target): (usize, &(usize, Target))| target.1 == Target::Global { buffer, offset: place(n) };
-        if targets.len() != LANES as usize / 4 || !targets.iter().enumerate().all(straight) {
-            return None;
-        }
-        let (given, there) = (self.launch.buffers.get(buffer)?, &self.global.buffers[buffer]);
-        if given.row_bytes.is_some_and(|row| u64::from(row) != pitch) {
-            return None;
-        }
-        let element = match given.element_bytes.map_or(pitch / columns.max(1) as u64, u64::from) {
-            1 => Element::U8,
-            2 => Element::U16,
-            4 => Element::U32,
-            _ => return None,
-        };
-        let width = u64::from(element.bits() / 8);
-        Some(Origin {
-            element,
-            at: [(first % pitch / width) as i64, (first / pitch) as i64],
-            sizes: [pitch / width, there.memory.bytes.len() as u64 / pitch],
-            address: there.base,
-            plane: 0,
-            folded: None,
-        })
-    }
-
-    /// A tensor copy stores a box of two dimensions.
-    pub fn note_place_of_sums(&mut self, cta: usize, tile: &Tile) {
-        let Some(to) = tile.origin.filter(|_| tile.rows > 0 && !self.placed.stored.is_empty()) else { return };
-        let chunk = GRANULE as u32;
-        let mut found: Option<&Arc<Of>> = None;
-        let mut rows = SmallVec::<[(Arc<Of>, i64); 8]>::new();
-        // Each warp has 32 lanes of the accumulator.
-        for row in (0..tile.rows).step_by(LANES as usize / 4) {
-            for column in 0..tile.pitch / chunk {
-                let at = tile.swizzle.apply(tile.start + row * tile.pitch + column * chunk);
-                let Some(writer) = self.ctas[cta].shared_shadow.writer(at.into()) else { return };
-                let Some(ActorKind::Warp(w)) = self.kind(writer) else { return };
-                let stored = self.placed.stored.get(&(w as usize, writer.site));
-                // By the same statement since then it may have stored something else.
-                let Some(stored) = stored.filter(|stored| stored.epoch == writer.epoch) else { continue };
-                if !are_rows_of(&stored.places, tile) {
-                    let places = stored.places.iter().map(|&at| tile.place(at));
-                    let (rows, bytes): (lanes::Rows, SmallVec<[u32; 32]>) = places.unzip();
-                    if bytes.iter().all(|byte| *byte == bytes[0]) {
-                        let straight = stored.of.as_ref().is_some_and(|of| of.row.is_some());
-                        self.placed.note_lanes(&rows, straight, writer.site, Some(tile.site));
-                    }
-                    return;
-                }
-                let Some(of) = stored.of.as_ref() else { return };
-                let own = || stored.places.first().map(|&at| i64::from(tile.place(at).0));
-                if let Some(own) = of.row.and_then(|_| own()) {
-                    rows.push((Arc::clone(of), to.at[1] + own));
-                }
-                match found {
-                    Some(other) if other != of => return,
-                    _ => found = Some(of),
-                }
-            }
-        }
-        let Some(of) = found.map(|of| Of::clone(of)) else { return };
-        let address = to.address.wrapping_add_signed(to.plane);
-        rows.into_iter().for_each(|(of, at)| self.placed.stored_from(tile.site, &of, (address, at)));
-        self.placed.add(Seen { copy: tile.site, to, of, by_threads: false });
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tensor_map::Element;
 
     /// A tile of 128 rows of A and 128 columns of B, each out of so many, stored from this row and column of D on.
     fn seen([row, rows]: [i64; 2], [column, columns]: [i64; 2], at: [i64; 2], sizes: [u64; 2]) -> Seen {
