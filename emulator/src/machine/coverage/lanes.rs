@@ -59,10 +59,14 @@ impl Changed {
         let low = *rows.iter().min()?;
         let row = |lane: usize| (rows[lane] - low) as usize;
         let mut seen = [false; WARP];
+        // At the edge of a matrix only some lanes store.
         let permuted = rows.len() == WARP
             && (0..WARP).all(|lane| row(lane) < WARP && !std::mem::replace(&mut seen[row(lane)], true));
+        if !permuted {
+            return None;
+        }
         let off = || (0..WARP).filter(|&lane| row(lane) != lane);
-        let lane = off().next().filter(|_| permuted)?;
+        let lane = off().next()?;
         let how = match off().count() {
             count if 2 * count < WARP => How::Few,
             _ if straight && (0..WARP).all(|lane| row(lane) ^ lane == row(0)) => How::Pairs,
@@ -127,5 +131,13 @@ mod tests {
         assert_eq!(how(|lane| if lane < 2 { lane ^ 1 } else { lane }), Some(How::Few));
         assert_eq!(how(|lane| lane % 4 * 8 + lane / 4), None, "eight rows of four heads");
         assert_eq!(how(|lane| lane / 2), None, "two store to each");
+    }
+
+    /// Eight rows are left of a matrix whose last tile is ragged.
+    #[test]
+    fn a_warp_of_which_few_lanes_store_says_nothing() {
+        let rows: Rows = (0..8).collect();
+        assert!(Changed::of(&rows, true, 0, None).is_none());
+        assert!(Changed::of(&rows[..1], true, 0, None).is_none());
     }
 }
