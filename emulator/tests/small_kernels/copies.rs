@@ -169,6 +169,13 @@ fn warps_load_what_they_do_not_store() {
         128,
         "race-global",
     );
+    // Another statement writes there: what is loaded may not be what was meant, though nobody stores it.
+    let written = "setp.eq.u32 %p3, %r0, 0;\n@%p3 st.global.b32 [%rd3], %r0;";
+    finds(
+        &update(half, written).replace("@%p2 st.global.b32 [%rd2]", "@%p2 st.global.b32 [%rd2+1024]"),
+        128,
+        "race-global",
+    );
     // The guard changes on the way.
     let twice = format!("setp.ge.u32 %p2, %r0, 64;\n@%p2 st.global.b32 [%rd0+1024], %r6;\n{half}");
     finds(&update(&twice, ""), 128, "race-global");

@@ -28,11 +28,12 @@ impl Cluster<'_> {
         })
     }
 
-    /// What the readers of a race have read reaches nobody: it ends in stores that no lane of these warps executes.
+    /// What the readers of a race have read reaches nobody: it ends in stores that no lane of these warps executes, and the write is by one of those.
     pub fn reads_for_nobody(&self, race: &Race) -> bool {
-        let reader = if race.conflict.first_writes { race.second } else { race.conflict.first };
+        let (first, second) = (race.conflict.first, race.second);
+        let (writer, reader) = if race.conflict.first_writes { (first, second) } else { (second, first) };
         let warps = race.readers.iter().map(|&w| (w != STRANGER).then_some(w as usize)).collect::<Option<Vec<usize>>>();
-        warps.is_some_and(|warps| !warps.is_empty() && self.ends_in_guarded_stores(reader, &warps))
+        warps.is_some_and(|warps| !warps.is_empty() && self.ends_in_guarded_stores(reader, writer, &warps))
     }
 
     /// A race to the letter, without effect.
@@ -58,8 +59,8 @@ impl Cluster<'_> {
         }
     }
 
-    /// What a statement loads goes through registers only, and into stores that none of the warps executes.
-    fn ends_in_guarded_stores(&self, loaded: Stamp, warps: &[usize]) -> bool {
+    /// What a statement loads goes through registers only, and into stores that none of the warps executes, the writer's among them.
+    fn ends_in_guarded_stores(&self, loaded: Stamp, writer: Stamp, warps: &[usize]) -> bool {
         let (code, next) = (&self.kernel.code, successors(&self.kernel.code, true));
         // Registers with what was loaded in them, in front of each instruction.
         let mut holding: FxHashMap<usize, FxHashSet<Reg>> = FxHashMap::default();
@@ -106,8 +107,9 @@ impl Cluster<'_> {
                 Fixed { cluster: self, warp: w, before: &before, under_way: vec![], known: FxHashMap::default() };
             asked.value(at, Reg::Pred(guard)).is_some_and(|set| set == [u64::from(negated); 32])
         };
-        // A load that nothing takes is no compiler's work.
-        !stores.is_empty() && warps.iter().all(|&w| stores.iter().all(|&at| left_out(w, at)))
+        // The store that the load races with is one of them: an element is updated in place.
+        stores.iter().any(|&at| code[at].site == writer.site)
+            && warps.iter().all(|&w| stores.iter().all(|&at| left_out(w, at)))
     }
 }
 
