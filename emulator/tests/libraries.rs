@@ -1,5 +1,5 @@
-//! GEMMs and attention out of libraries whose kernels run on B200s: CUTLASS 4, ThunderKittens, Tilus, TileLang and DeepGEMM, compiled by nvcc, CuTe DSL and QuACK, TIRx, and JAX; three
-//! of them for Hopper. They must load, run on every schedule without a finding, but for those that are right, and give the right
+//! GEMMs, attention and reductions out of libraries whose kernels run on B200s: CUTLASS 4, ThunderKittens, Tilus, TileLang and DeepGEMM, compiled by nvcc, CuTe DSL and QuACK, TIRx, JAX and
+//! IREE; three of them for Hopper. They must load, run on every schedule without a finding, but for those that are right, and give the right
 //! result. Text, launch and where each comes from lie in `libraries/`.
 
 // Not all of it is needed here.
@@ -491,6 +491,9 @@ kernels!(
     flashinfer_split_k,
     quack_pair,
     quack_gathered,
+    quack_layer_norm,
+    quack_topk,
+    iree_attention,
     tirx_pair,
     mosaic_gpu,
     transformer_engine_hadamard,

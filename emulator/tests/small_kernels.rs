@@ -169,6 +169,18 @@ fn shared_addresses_of_other_ctas_are_out_of_bounds() {
     clean("mov.u32 %r1, tile; add.u32 %r1, %r1, 64; st.shared.b32 [%r1+-64], %r0; st.global.b32 [%rd0], 1;", 1, |_| 1);
 }
 
+/// As Halide addresses dynamic shared memory, from 0 on: that is the system's, and lies in front of what the CTA has, not behind it.
+#[test]
+fn a_shared_address_below_the_first_variable() {
+    let place = |at: u32| format!("mov.b32 %r1, {at}; st.shared.b32 [%r1], 7; st.global.b32 [%rd0], 1;");
+    let report = run(&place(0x3fc), 1, None);
+    let finding = &report.findings[0];
+    assert_eq!(finding.code, "out-of-bounds");
+    assert!(finding.title.ends_with("outside of shared memory: the CTA's own begins at 0x400"), "{}", finding.title);
+    assert!(finding.help.starts_with("Take the address of a variable"), "{}", finding.help);
+    clean(&place(0x400), 1, |_| 1);
+}
+
 /// The cluster has one CTA, so that rank 2 is none: the address does not lie behind anything, and more shared memory would not help.
 #[test]
 fn an_address_in_a_cta_that_the_cluster_has_not() {

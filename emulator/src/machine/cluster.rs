@@ -363,6 +363,7 @@ impl<'a> Cluster<'a> {
         let narrow_fence = issuer.and_then(|warp| self.narrow_fence_between(first, warp));
         let race = Race { in_time, relaxed_arrival, narrow_fence, ..race };
         let key = (race.conflict.first.site, race.second.site, race.memory, race.conflict.reason);
+        let reads = self.reader_of(&race).filter(|_| matches!(race.memory, RaceMemory::Global(_)));
         match self.race_keys.get(&key) {
             Some(&n) => {
                 let newer = self.groups_behind(first);
@@ -372,6 +373,9 @@ impl<'a> Cluster<'a> {
                 known.in_time &= race.in_time;
                 known.relaxed_arrival = known.relaxed_arrival.filter(|_| race.relaxed_arrival.is_some());
                 known.unwaited &= race.unwaited;
+                if let Some(reads) = reads.filter(|reader| !known.readers.contains(reader)) {
+                    known.readers.push(reads);
+                }
                 match &mut self.raced {
                     Some(raced) => raced.push(n),
                     None => known.same_value &= race.same_value,
@@ -390,7 +394,17 @@ impl<'a> Cluster<'a> {
                 let not_fenced = race.conflict.reason == Reason::NotFenced && narrow_fence.is_none();
                 let reader = self.issuer(race.second).filter(|_| not_fenced);
                 let misplaced = reader.and_then(|reader| self.misplaced_fence(first, reader));
-                self.races.push(Race { passed, first_passed, unheeded, group_wait, newer_groups, misplaced, ..race });
+                let readers = Vec::from_iter(reads);
+                self.races.push(Race {
+                    passed,
+                    first_passed,
+                    unheeded,
+                    group_wait,
+                    newer_groups,
+                    misplaced,
+                    readers,
+                    ..race
+                });
             }
         }
     }

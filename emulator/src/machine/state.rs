@@ -300,6 +300,8 @@ pub struct Race {
     pub narrow_fence: Option<usize>,
     /// A proxy fence that stands where it does not cover the first.
     pub misplaced: Option<crate::machine::explain::misplaced_fence::Misplaced>,
+    /// Of one that reads and one that writes global memory: the warps that have read.
+    pub readers: Vec<u32>,
     pub count: u64,
 }
 
@@ -327,6 +329,7 @@ impl Race {
             newer_groups: [0; 2],
             narrow_fence: None,
             misplaced: None,
+            readers: vec![],
             count: 1,
         }
     }

@@ -23,6 +23,9 @@ pub const OTHERS: &[(&str, Check)] = &[
     ("deep_gemm_hc_prenorm", with_squares),
     ("transformer_engine_hadamard", transformed),
     ("cub_scan", scanned),
+    ("quack_layer_norm", normalised),
+    ("quack_topk", greatest),
+    ("iree_attention", |report| Attention { keys: 256, ..FMHA }.wrong(report)),
 ];
 
 /// A buffer's numbers.
@@ -136,6 +139,44 @@ fn scanned(report: &Report) -> usize {
     let right: Vec<f64> = std::iter::once(kept).chain(greatest).chain([kept, kept]).collect();
     assert_eq!(right.len(), d.len());
     d.iter().zip(right).filter(|(d, right)| **d != *right).count()
+}
+
+/// `Y = (X - mean) rstd W + B`, and rstd and mean of each row.
+fn normalised(report: &Report) -> usize {
+    const COLUMNS: usize = 4096;
+    let [x, w, b, y, rstd, mean] = [0, 1, 2, 3, 4, 5].map(|buffer| numbers(report, buffer, F32));
+    let mut wrong = 0;
+    for (row, (x, y)) in x.chunks_exact(COLUMNS).zip(y.chunks_exact(COLUMNS)).enumerate() {
+        let middle = x.iter().sum::<f64>() / COLUMNS as f64;
+        let square = x.iter().map(|x| (x - middle).powi(2)).sum::<f64>() / COLUMNS as f64;
+        let factor = 1.0 / (square + 1e-6).sqrt();
+        wrong += usize::from(differs(mean[row], middle, 1e-5)) + usize::from(differs(rstd[row], factor, 1e-5));
+        wrong += (0..COLUMNS).filter(|&n| differs(y[n], (x[n] - middle) * factor * w[n] + b[n], 1e-4)).count();
+    }
+    wrong
+}
+
+/// The softmax of the 16 greatest of a row, and their places. While they are sorted their low 10 bits are other ones: numbers that differ by no more may change places.
+fn greatest(report: &Report) -> usize {
+    let (x, values) = (numbers(report, 0, F32), numbers(report, 1, F32));
+    let places: Vec<usize> = report.buffers[2]
+        .bytes
+        .chunks_exact(4)
+        .map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]) as usize)
+        .collect();
+    let mut wrong = 0;
+    for ((x, values), places) in x.chunks_exact(1024).zip(values.chunks_exact(16)).zip(places.chunks_exact(16)) {
+        let mut sorted = x.to_vec();
+        sorted.sort_by(|a, b| b.total_cmp(a));
+        let sum: f64 = sorted[..16].iter().map(|x| x.exp()).sum();
+        for (n, (value, &place)) in values.iter().zip(places).enumerate() {
+            let near = sorted[n].abs() / 4096.0;
+            wrong += usize::from(differs(*value, sorted[n].exp() / sum, 1e-3));
+            wrong += usize::from(places[..n].contains(&place));
+            wrong += x.get(place).map_or(1, |x| usize::from(differs(*x, sorted[n], near)));
+        }
+    }
+    wrong
 }
 
 /// Rows of `cute_dsl_fmha` whose maximum rises by more than 8, as a power of 2, from one block of 128 keys to a later one.

@@ -127,3 +127,56 @@ fn two_warps_store_the_same_matrices() {
                   stmatrix.sync.aligned.m8n8.x4.shared.b16 [%r3], {%r6, %r6, %r6, %r6};\nSTORE:";
     finds(&matrices(before), 64, "race-shared");
 }
+
+/// As Triton updates a tile in place that is smaller than its warps reach: all of them load, half of them store. What the others load may be the new
+/// value, and ends in stores that they do not execute.
+#[test]
+fn warps_load_what_they_do_not_store() {
+    let update = |guard: &str, more: &str| {
+        format!(
+            "
+    and.b32 %r1, %r0, 63;
+    mul.wide.u32 %rd2, %r1, 4;
+    sub.s64 %rd3, %rd0, %rd1;
+    add.s64 %rd2, %rd2, %rd3;
+    ld.global.b32 %r5, [%rd2];
+    {more}
+    add.u32 %r6, %r5, 5;
+    {guard}
+    @%p2 st.global.b32 [%rd2], %r6;"
+        )
+    };
+    let half = "and.b32 %r8, %r0, 64;\nsetp.eq.u32 %p2, %r8, 0;";
+    clean(&update(half, ""), 128, |n| if n < 64 { 5 } else { 0 });
+    assert_eq!(notes(&update(half, ""), 128), ["race-global"]);
+    // With a mask that is not known here, which can only leave out more.
+    let masked = format!(
+        "ld.global.b32 %r9, [%rd0+1024];\nsetp.eq.u32 %p1, %r9, 0;\n{}\nand.pred %p2, %p1, %p4;",
+        half.replace("%p2", "%p4")
+    );
+    clean(&update(&masked, ""), 128, |n| if n < 64 { 5 } else { 0 });
+    // A warp more that stores.
+    finds(&update("setp.lt.u32 %p2, %r0, 96;", ""), 128, "race-global");
+    // Only some lanes of one more do.
+    finds(&update("setp.lt.u32 %p2, %r0, 65;", ""), 128, "race-global");
+    // What is loaded goes elsewhere too, or steers what is done.
+    finds(&update(half, "st.global.b32 [%rd0+1024], %r5;"), 128, "race-global");
+    finds(&update(half, "setp.eq.u32 %p3, %r5, 5;\n@%p3 st.global.b32 [%rd0+1024], %r0;"), 128, "race-global");
+    finds(&update(half, "shfl.sync.idx.b32 %r7, %r5, 0, 31, -1;"), 128, "race-global");
+    // Nothing takes what is loaded.
+    finds(
+        &update(half, "").replace("%p2 st.global.b32 [%rd2], %r6", "%p2 st.global.b32 [%rd2], %r0"),
+        128,
+        "race-global",
+    );
+    // Another statement writes there: what is loaded may not be what was meant, though nobody stores it.
+    let written = "setp.eq.u32 %p3, %r0, 0;\n@%p3 st.global.b32 [%rd3], %r0;";
+    finds(
+        &update(half, written).replace("@%p2 st.global.b32 [%rd2]", "@%p2 st.global.b32 [%rd2+1024]"),
+        128,
+        "race-global",
+    );
+    // The guard changes on the way.
+    let twice = format!("setp.ge.u32 %p2, %r0, 64;\n@%p2 st.global.b32 [%rd0+1024], %r6;\n{half}");
+    finds(&update(&twice, ""), 128, "race-global");
+}

@@ -108,6 +108,28 @@ fn halves() -> Vec<Row> {
             "mov.b16 %h1, 0x3c00; mov.b32 %r1, {%h2, %h1}; add.f16x2 %r2, %r1, %r1; mov.b32 {%h3, %h4}, %r2; cvt.u32.u16 %r0, %h4;",
             0x4000,
         ),
+        // What is chosen has its own halves, and the other one does not matter.
+        one(
+            &format!("{pair} setp.eq.u32 %p1, 1, 1; selp.b64 %d3, %d1, %d4, %p1; mov.b64 {{%r0, %r3}}, %d3;"),
+            0x3f80_0000,
+        )
+        .with("{%r0, %r3}", "{%r3, %r0}", "undefined-value-stored")
+        .with("%p1, 1, 1", "%p1, 1, 2", "undefined-value-stored")
+        .with("%p1, 1, 1", "%p2, 1, 1", "undefined-value-stored"),
+        one(
+            "mov.b16 %h1, 0x3c00; mov.b32 %r1, {%h2, %h1}; setp.eq.u32 %p1, 1, 2; selp.b32 %r2, %r1, %r1, !%p1; \
+             mov.b32 {%h3, %h4}, %r2; cvt.u32.u16 %r0, %h4;",
+            0x3c00,
+        )
+        .with("%r0, %h4", "%r0, %h3", "undefined-value-stored"),
+        // A chain of choices that fills one pair half by half, as it is made of `x if lane == n else y`.
+        one(
+            &format!(
+                "{pair} mov.b32 %r4, 7; setp.eq.u32 %p1, 1, 1; selp.b64 %d3, %d1, %d2, %p1; mov.b64 {{%r5, _}}, %d3;\n\
+                 mov.b64 %d3, {{%r5, %r4}}; selp.b64 %d3, %d3, %d2, %p1; mov.b64 {{_, %r0}}, %d3;"
+            ),
+            7,
+        ),
     ]
 }
 

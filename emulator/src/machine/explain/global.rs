@@ -48,6 +48,9 @@ impl Cluster<'_> {
         if race.same_value {
             return self.explain_same_value(race, Name::Given(b.describe(race.conflict.byte)));
         }
+        if self.reads_for_nobody(race) {
+            return self.explain_read_for_nobody(race, &b.describe_element(race.conflict.byte));
+        }
         // What overwrites does not see what others have read there.
         let reads = !race.conflict.first_writes;
         if race.conflict.reason == Reason::NotFenced {

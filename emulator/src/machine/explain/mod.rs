@@ -38,6 +38,7 @@ pub mod stores;
 pub mod strong;
 pub mod tensor;
 pub mod unheeded;
+pub mod unused;
 pub mod wgmma;
 
 use crate::diagnostic::{Diagnostic, Severity};
@@ -65,6 +66,7 @@ macro_rules! race_rule {
 
 pub const RACE_RULE: &str = race_rule!(".");
 pub const GLOBAL_RULE: &str = race_rule!("; the launch itself does not order its CTAs.");
+pub const UNUSED_RULE: &str = race_rule!(", also when nothing depends on the value.");
 
 /// Advice for threads of one CTA, made one for those of two CTAs of a cluster: no CTA barrier is for both.
 fn across_ctas(help: &str) -> String {

@@ -189,11 +189,18 @@ impl Cluster<'_> {
         }
         let shared = matches!(space, Space::Shared | Space::SharedCluster);
         let (rank, ctas) = ((at >> 24 & 0xff) as usize, self.ctas.len());
+        let low = shared && (at & 0x00ff_ffff) < u64::from(RESERVED_SHARED);
         let (name, detail, help) = if space == Space::SharedCluster && rank >= ctas {
             (
                 "shared memory",
                 format!("it leads to CTA {rank} of a cluster of {ctas}"),
                 "Give mapa a rank of the cluster, below %cluster_nctarank; and look whether the launch has the cluster that the kernel is written for.",
+            )
+        } else if low {
+            (
+                "shared memory",
+                format!("the CTA's own begins at {RESERVED_SHARED:#x}"),
+                "Take the address of a variable in shared memory (also of an extern one, for dynamic shared memory): what lies below is the system's.",
             )
         } else if shared {
             (
@@ -216,7 +223,7 @@ impl Cluster<'_> {
         } else {
             ("global memory", self.global.nearest(at), far_advice(at))
         };
-        let short = if shared { self.short_of_shared((at & 0x00ff_ffff) + total) } else { None };
+        let short = if shared && !low { self.short_of_shared((at & 0x00ff_ffff) + total) } else { None };
         let small = matches!(space, Space::Global | Space::Generic) && at < SMALL;
         let null = Some(self.null_parameter()).filter(|text| small && !text.is_empty());
         Some(Box::new(self.problem(

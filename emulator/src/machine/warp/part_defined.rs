@@ -168,8 +168,25 @@ impl Registers {
                     .for_each(|(parts, _)| *parts = u32::MAX);
                 Some(vec![(Reg::B32(d), parts.map(u64::from))])
             }
+            &Op::Select32 { d, a, b, p, negated } => {
+                Some(vec![(Reg::B32(d), self.selected_lacks(p, negated, Reg::B32(a), Reg::B32(b)))])
+            }
+            &Op::Select64 { d, a, b, p, negated } => {
+                Some(vec![(Reg::B64(d), self.selected_lacks(p, negated, Reg::B64(a), Reg::B64(b)))])
+            }
             _ => self.bits_that_vary(inst).map(|bits| inst.defs.iter().map(|&d| (d, bits)).collect()),
         }
+    }
+
+    /// Bits that the chosen source lacks: all, where nothing says which it is.
+    fn selected_lacks(&self, p: u16, negated: bool, a: Reg, b: Reg) -> L64 {
+        let set = self.pred[usize::from(p)] ^ if negated { u32::MAX } else { 0 };
+        let (known, a, b) = (self.defined(Reg::Pred(p)), self.lacks(a), self.lacks(b));
+        std::array::from_fn(|lane| match known >> lane & 1 {
+            0 => u64::MAX,
+            _ if set >> lane & 1 == 1 => a[lane],
+            _ => b[lane],
+        })
     }
 
     /// The bits of the result that would be others if those of the sources that lack a value were.
