@@ -7,7 +7,7 @@ use crate::machine::cluster::Cluster;
 use crate::machine::state::{ActorKind, Race};
 use crate::machine::warp::registers::Registers;
 use crate::order::Stamp;
-use crate::program::flow::successors;
+use crate::program::flow::predecessors;
 use crate::program::op::{L64, Op, Reg, Special};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -61,7 +61,7 @@ impl Cluster<'_> {
 
     /// What a statement loads goes through registers only, and into stores that none of the warps executes, the writer's among them.
     fn ends_in_guarded_stores(&self, loaded: Stamp, writer: Stamp, warps: &[usize]) -> bool {
-        let (code, next) = (&self.kernel.code, successors(&self.kernel.code, true));
+        let (code, next) = (&self.kernel.code, self.kernel.leads());
         // Registers with what was loaded in them, in front of each instruction.
         let mut holding: FxHashMap<usize, FxHashSet<Reg>> = FxHashMap::default();
         let mut todo = vec![];
@@ -100,7 +100,7 @@ impl Cluster<'_> {
         }
         stores.sort_unstable();
         stores.dedup();
-        let before = predecessors(&next);
+        let before = predecessors(next);
         let left_out = |w: usize, at: usize| {
             let (guard, negated) = (code[at].guard, code[at].guard_negated);
             let mut asked =
@@ -111,15 +111,6 @@ impl Cluster<'_> {
         stores.iter().any(|&at| code[at].site == writer.site)
             && warps.iter().all(|&w| stores.iter().all(|&at| left_out(w, at)))
     }
-}
-
-/// The instructions in front of each.
-fn predecessors<T: AsRef<[usize]>>(next: &[T]) -> Vec<Vec<usize>> {
-    let mut before = vec![vec![]; next.len() + 1];
-    for (at, to) in next.iter().enumerate() {
-        to.as_ref().iter().for_each(|&to| before[to].push(at));
-    }
-    before
 }
 
 /// Values that registers of a warp have whenever it comes to an instruction.
