@@ -28,7 +28,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("depth-mismatch", "an MMA multiplies other depths of A than of B"),
     (
         "early-arrival",
-        "a phase of an mbarrier is completed by an arrival that does not wait for the MMA, or may be by one that is meant for a later phase",
+        "a phase of an mbarrier is completed by an arrival that does not wait for the MMA, or may be by one that is meant for a later phase (a note)",
     ),
     ("hang", "nothing can go on: a wait is never satisfied"),
     ("input-not-loaded", "a part of a tensor from which a launch loads boxes, that no box has (a note)"),

@@ -222,7 +222,7 @@ fn operands_that_are_stored_beside_results() {
         include_str!("libraries/tilelang_pair.ptx"),
         include_str!("libraries/tilelang_pair.json"),
         "st.shared.v4.b32 \t[%r786+49152], {%r715, %r718, %r721, %r724};",
-        "which an MMA has multiplied, although the rest of the tile is new",
+        "which an MMA has multiplied, although other bytes of the tile are new",
     );
 }
 
@@ -233,7 +233,7 @@ fn old_bytes_of_a_box_of_four_dimensions() {
         include_str!("libraries/mosaic_gpu.ptx"),
         include_str!("libraries/mosaic_gpu.json"),
         "st.shared.b32 \t[%rd6+1024], %r435;",
-        "again, although the rest of the tile is new",
+        "again, although other bytes of the tile are new",
     );
 }
 

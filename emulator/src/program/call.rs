@@ -185,12 +185,16 @@ impl Lowering {
                     }
                     Some((_, Binding::Register(_, ty))) => ty.bytes == bytes,
                     Some(_) => false,
-                    None => !are_results && !matches!(given, Operand::Sink),
+                    // A result that nobody wants, or a constant.
+                    None => are_results == matches!(given, Operand::Sink),
                 };
                 if !fits || !own.dimensions.is_empty() || own.vector.is_some() {
                     return Err(not_modelled(
                         &format!("handing {} to `{}`, which has {}", describe(given), own.name, counted(bytes, "byte")),
-                        "Hand over a `.param` variable, a register or a constant of the parameter's size.",
+                        match are_results {
+                            true => "Name a `.param` variable or a register of the result's size, or `_`.",
+                            false => "Hand over a `.param` variable, a register or a constant of the parameter's size.",
+                        },
                     ));
                 }
                 self.scopes.push(HashMap::new());
@@ -202,7 +206,11 @@ impl Lowering {
                 };
                 call.bound.push((own.name.clone(), binding.clone()));
                 let copied = Copied { own, binding, given };
-                if are_results { call.results.push(copied) } else { call.parameters.push(copied) }
+                match are_results {
+                    true if *given == Operand::Sink => {}
+                    true => call.results.push(copied),
+                    false => call.parameters.push(copied),
+                }
             }
         }
         Ok(call)

@@ -7,6 +7,7 @@ use super::op::{FALSE, Inst, Logic, Op, Reg, TRUE};
 use super::own_name::call_by_own_names;
 use super::reached;
 use super::registers::{self, MOST_REGISTERS, Plan};
+use super::tma::TmaKind;
 use super::told::{at, enough};
 use super::variables::{module_variables, too_many, without_value};
 use super::{Bad, Kernel, ParamSlot, Program, RESERVED_SHARED, decode, flow, place, targets};
@@ -224,6 +225,7 @@ fn entry(
             half_stores: false,
             multiplies: false,
             copies_factors: false,
+            stores_tiles: false,
             timed: None,
             writers: Default::default(),
             settled: Default::default(),
@@ -309,7 +311,7 @@ fn entry(
                 fail(*span, wrong(message, "Add both of them."));
             }
             "minnctapersm" => ctas_an_sm = Some(dims()[0].max(1)),
-            "maxclusterrank" => lowering.kernel.max_cluster = Some(dims()[0]),
+            "maxclusterrank" => lowering.kernel.max_cluster = Some(dims()[0]).filter(|&most| most > 0),
             "noreturn" | "pragma" => {}
             other => fail(*span, not_modelled(&format!("the directive `.{other}`"), "Remove it.")),
         }
@@ -370,6 +372,8 @@ fn entry(
     kernel.half_stores = stores_to_halves(&kernel.code);
     kernel.multiplies = kernel.code.iter().any(|inst| matches!(inst.op, Op::Mma(_) | Op::Wgmma(_)));
     kernel.copies_factors = kernel.code.iter().any(|inst| matches!(inst.op, Op::TensorCopy(_)));
+    let stores = |kind| matches!(kind, TmaKind::Store | TmaKind::Reduce(_));
+    kernel.stores_tiles = kernel.code.iter().any(|inst| matches!(&inst.op, Op::Tma(op) if stores(op.kind)));
     kernel.timed = Dependence::on_the_clock(&kernel);
     Ok(kernel)
 }

@@ -122,6 +122,8 @@ pub(crate) struct Kernel {
     pub multiplies: bool,
     /// It copies to tensor memory.
     pub copies_factors: bool,
+    /// It copies tiles out of shared memory to tensors.
+    pub stores_tiles: bool,
     /// See [`Kernel::writers`].
     pub writers: OnceLock<flow::writers::Writers>,
     /// See [`Kernel::settled_loops`].

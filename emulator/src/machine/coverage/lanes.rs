@@ -77,17 +77,15 @@ impl Changed {
 
     pub fn said(&self, label: impl Fn(u32, String) -> Label) -> Diagnostic {
         let Changed { how, store, copy, lane, row, count } = *self;
-        let (severity, rule) = match how {
-            How::Few => (
-                Severity::Finding,
+        let rule = match how {
+            How::Few => {
                 "Lane n of a warp has row n of the 32 that the warp reaches (PTX ISA 9.7.16.2.3.1, .32x32b). Layouts permute rows by bits of their numbers; that most stay \
-                 where they are, and a few change places, is none.",
-            ),
-            How::Pairs => (
-                Severity::Note,
+                 where they are, and a few change places, is none. Where an index says where each row goes, it is as it should be."
+            }
+            How::Pairs => {
                 "Lane n of a warp has row n of the 32 that the warp reaches (PTX ISA 9.7.16.2.3.1, .32x32b). Where the rows of D are to lie in another order, this is as it \
-                 should be.",
-            ),
+                 should be."
+            }
         };
         let mut labels = vec![
             label(store, format!("{count} lanes of a warp store rows of other ones here"))
@@ -96,7 +94,7 @@ impl Changed {
         labels.extend(copy.map(|copy| label(copy, "copied from there".into())));
         Diagnostic {
             code: "box-mismatch",
-            severity,
+            severity: Severity::Note,
             title: format!("lane {lane} of a warp stores its row of a product as row {row} of 32, whose lane stores another one"),
             labels,
             rule: rule.into(),

@@ -47,7 +47,10 @@ impl Slice {
         };
         let mut slice = Slice::default();
         let mut open: Vec<(usize, Reg)> = stored.iter().map(|&reg| (store, reg)).collect();
-        while let Some((at, reg)) = open.pop().filter(|_| slice.statements.len() < MOST) {
+        while let Some((at, reg)) = open.pop() {
+            if slice.statements.len() >= MOST {
+                return None;
+            }
             if constant(reg) {
                 continue;
             }
@@ -72,7 +75,7 @@ impl Slice {
                 _ => return None,
             }
         }
-        open.is_empty().then_some(slice)
+        Some(slice)
     }
 
     /// What is stored, of all samples: one after the other.

@@ -53,7 +53,7 @@ fn beginning(elements: &[From]) -> Option<(i32, usize)> {
 }
 
 /// Whether elements that are not the columns from a first one on may be meant: half of them, constants at one end of a row, or the same of each group of columns, as
-/// where rows are padded. Not where D has all columns.
+/// where rows are padded: at one end not where D has all columns.
 fn is_regular(elements: &[From], first: i32, fits: bool) -> bool {
     let off = |n: usize| elements[n] != From::Register((first + n as i32) as u16);
     let (all, count) = (elements.len(), (0..elements.len()).filter(|&n| off(n)).count());
@@ -65,7 +65,7 @@ fn is_regular(elements: &[From], first: i32, fits: bool) -> bool {
     let periodic = (1..all)
         .filter(|period| all.is_multiple_of(*period))
         .any(|period| (period..all).all(|n| off(n) == off(n - period)));
-    constants && !fits && (at_one_end || periodic)
+    constants && (periodic || !fits && at_one_end)
 }
 
 /// What is wrong with elements, of a load of so many columns; `lost`: a column reaches no memory.

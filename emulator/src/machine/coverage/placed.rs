@@ -181,6 +181,11 @@ impl Placed {
         }
     }
 
+    /// Whether a warp has stored what it had loaded of a product by this statement.
+    pub fn is_of_products(&self, w: usize, site: u32) -> bool {
+        self.stored.get(&(w, site)).is_some_and(|stored| stored.of.is_some())
+    }
+
     /// What is said of columns that change places on their way from a load to a store, at the end of a launch in which nothing else was found.
     pub fn judge_columns(&self, kernel: &Kernel, label: impl Fn(u32, String) -> Label) -> Option<Diagnostic> {
         let fits = !self.seen.is_empty() && self.seen.iter().all(Seen::fits);

@@ -8,7 +8,7 @@ use crate::machine::state::{ActorKind, Race};
 use crate::machine::tma::bulk::BulkGroups;
 use crate::order::Stamp;
 use crate::program::facts::leads;
-use crate::program::op::{Op, Reg};
+use crate::program::op::{Inst, Op, Reg};
 use rustc_hash::FxHashSet;
 
 const BULK_RULE: &str = "cp.async.bulk.wait_group N waits until at most the N newest bulk groups of its thread are pending, and a copy is in a group only \
@@ -233,7 +233,17 @@ impl Cluster<'_> {
     /// once, as the number of a thread decides them.
     fn guard_in_front(&self, at: usize) -> Option<(u16, bool)> {
         let code = &self.kernel.code;
-        let branch = code[..at].iter().rev().find(|inst| matches!(inst.op, Op::Branch { .. }))?;
+        let place = code[..at].iter().rposition(|inst| matches!(inst.op, Op::Branch { .. }))?;
+        let branch = &code[place];
+        // Nobody comes in between from elsewhere.
+        let entered = |inst: &Inst| match &inst.op {
+            Op::Branch { target, .. } => (place + 1..=at).contains(&(*target as usize)),
+            Op::BranchTable { targets, .. } => targets.iter().any(|&to| (place + 1..=at).contains(&(to as usize))),
+            _ => false,
+        };
+        if code.iter().any(entered) {
+            return None;
+        }
         let written = code.iter().filter(|inst| inst.defs.contains(&Reg::Pred(branch.guard))).count();
         (branch.facts.guarded && written == 1).then_some((branch.guard, branch.guard_negated))
     }

@@ -188,7 +188,8 @@ impl Cluster<'_> {
     }
 
     /// Arrivals that count for an earlier phase in an interleaving that was found: who waits for that phase may go on before all have arrived that it
-    /// waits for, and what this run ordered, that one does not. One for each mbarrier's statement; told where nothing else is, which may be its cause.
+    /// waits for, and what this run ordered, that one does not. A note, since whether anybody relies on that is not known; told where nothing else is, which
+    /// may be its cause.
     fn counts_early(&mut self, doubts: &[Doubt]) {
         let mut told: Vec<u32> = Vec::new();
         for doubt in doubts {
@@ -205,7 +206,7 @@ impl Cluster<'_> {
                 (self.warp_name(step.warp.into()), self.barrier_name(barrier), phase.saturating_sub(1));
             let title = format!("an arrival of {who} for phase {phase} of {name} may count for phase {before}");
             let mut d = self.problem("early-arrival", doubt.site, title, RULE, help(Some(*doubt)));
-            d.severity = Severity::Finding;
+            d.severity = Severity::Note;
             let init = &self.barriers[barrier as usize];
             d.labels = vec![
                 self.label(doubt.site, format!("nothing orders this behind the end of phase {before}")),

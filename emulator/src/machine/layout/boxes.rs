@@ -131,7 +131,9 @@ impl Cluster<'_> {
     pub fn check_layout(&mut self, cta: usize, laid: Laid, footprint: &Footprint, base: u64) {
         self.check_swizzle(cta, footprint.runs(base), laid.d.mode(), Some(laid.which), laid.site);
         self.ctas[cta].loaded.read_granules(footprint.runs(base));
-        self.ctas[cta].staged.multiplied(footprint.runs(base));
+        if self.kernel.stores_tiles {
+            self.ctas[cta].staged.multiplied(footprint.runs(base));
+        }
         if !laid.mn_major {
             self.ctas[cta].loaded.taken(&laid);
         }

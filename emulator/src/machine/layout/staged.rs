@@ -4,6 +4,7 @@ use super::slices::Tile;
 use super::stored_again::Boxes;
 use crate::diagnostic::Severity;
 use crate::machine::cluster::Cluster;
+use crate::machine::state::ActorKind;
 use crate::order::{BLOCK, GRANULE, Run};
 
 /// What is staged in a CTA's shared memory.
@@ -160,6 +161,20 @@ impl Cluster<'_> {
             Stale::Column(column) => multiplied(0, column),
             Stale::Row(row) => multiplied(row, 0),
         });
+        let results = multiplied && {
+            let old = |row: u32, column: u32| staged.is_stale(at(row, column)) || staged.is_multiplied(at(row, column));
+            let old_row = |row: u32| (0..columns).all(|column| old(row, column));
+            let old_column = |column: u32| (0..rows).all(|row| old(row, column));
+            // Beyond the last row or column of a product, nobody need store anything.
+            let at_one_end = match found {
+                Some(Stale::Column(first)) => first == 0 || (first..columns).all(old_column),
+                Some(Stale::Row(first)) => first == 0 || (first..rows).all(old_row),
+                _ => false,
+            };
+            let new = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
+            let new = new.filter(|&(row, column)| !old(row, column)).map(|(row, column)| at(row, column)).next();
+            !at_one_end && new.is_some_and(|new| self.holds_a_result(cta, new))
+        };
         let staged = &mut self.ctas[cta].staged;
         if tile.rows > 0 {
             staged.boxes.stored(tile, again);
@@ -181,7 +196,7 @@ impl Cluster<'_> {
                 (format!("{bytes} of row {row}"), text, (other, column))
             }
             Stale::Column(column) => {
-                (format!("{} of all rows", of(column)), "their other bytes are new".into(), (0, column))
+                (format!("{} of all rows", of(column)), "others of these rows are new".into(), (0, column))
             }
             Stale::Row(row) => (format!("row {row}"), "other rows are new".into(), (row, 0)),
         };
@@ -198,17 +213,17 @@ impl Cluster<'_> {
             tile.site,
             match multiplied {
                 true => format!(
-                    "a copy stores {what} of a tile in {name}, which an MMA has multiplied, although the rest of the tile is new"
+                    "a copy stores {what} of a tile in {name}, which an MMA has multiplied, although other bytes of the tile are new"
                 ),
-                false => format!("a copy stores {what} of a tile in {name} again, although the rest of the tile is new"),
+                false => format!("a copy stores {what} of a tile in {name} again, although other bytes of the tile are new"),
             },
-            match lone {
+            match lone && !multiplied {
                 true => "A copy with a swizzle takes the 16-byte chunks of a row from where the swizzle puts them (PTX ISA 5.5.7, swizzling modes). \
                          Nobody has written there since these bytes were read: what was meant for this place was stored elsewhere.",
                 false => "A copy takes all of its box from shared memory (PTX ISA, cp.async.bulk.tensor), also what nobody has written there since it was \
                           read last.",
             },
-            match lone {
+            match lone && !multiplied {
                 true => format!("Let threads {}.", tile.swizzle.stored_how()),
                 false => format!(
                     "Look which stores are for it, at which addresses (threads {}), by which warps, and how far their loops go.",
@@ -216,7 +231,9 @@ impl Cluster<'_> {
                 ),
             },
         );
-        diagnostic.severity = if lone || multiplied { Severity::Finding } else { Severity::Note };
+        // An operand may be changed in place and stored back; what is stored beside results is none.
+        let is_meant = if multiplied { !results } else { !lone };
+        diagnostic.severity = if is_meant { Severity::Note } else { Severity::Finding };
         diagnostic.labels[0].text = text;
         if let Some(writer) = self.ctas[cta].shared_shadow.writer(at(place.0, place.1).into()) {
             let said = match found {
@@ -227,10 +244,19 @@ impl Cluster<'_> {
             diagnostic.labels.push(self.label(writer.site, said));
         }
         // Where something else is found, it may be why.
-        match lone {
+        match lone && !is_meant {
             true => self.findings.add(diagnostic),
             false => self.if_clean.push(diagnostic),
         }
+    }
+
+    /// Whether a warp has stored a chunk of what it had loaded of a product.
+    fn holds_a_result(&self, cta: usize, at: u32) -> bool {
+        let writer = self.ctas[cta].shared_shadow.writer(at.into());
+        writer.is_some_and(|writer| match self.kind(writer) {
+            Some(ActorKind::Warp(w)) => self.placed.is_of_products(w as usize, writer.site),
+            _ => false,
+        })
     }
 }
 

@@ -377,7 +377,9 @@ impl Cluster<'_> {
             });
         }
         if writes {
-            self.ctas[slot.cta].staged.brought(slot.offset, slot.offset + bytes);
+            if self.kernel.stores_tiles {
+                self.ctas[slot.cta].staged.brought(slot.offset, slot.offset + bytes);
+            }
             self.check_barrier_bytes(slot.cta, slot.offset, slot.offset + bytes, stamp.site, true);
         }
     }
