@@ -52,7 +52,6 @@ const PLACES: &[[&str; 3]] = &[
     ["", " .reqntid 128, #, #", ""],
     ["", " .maxntid #, #, #", ""],
     ["", " .reqntid 128 .minnctapersm #", "setmaxnreg.inc.sync.aligned.u32 64;"],
-    ["", " .maxnctapersm #", ""],
     ["", " .reqnctapercluster #, #, #", ""],
     ["", " .maxclusterrank #", ""],
     ["", " .pragma \"#\";", ""],
