@@ -105,9 +105,9 @@ const PLACES: &[[&str; 3]] = &[
     [
         "",
         "",
-        ".shared .align 1024 .b8 s[1024];\n.shared .align 8 .b64 m;\n@%one mbarrier.init.shared::cta.b64 [m], 1;\n\
-         @%one cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [s], [map, {#, #}], [m];\n\
-         @%one cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [map, {#, #}], [s];\ncp.async.bulk.commit_group;\ncp.async.bulk.wait_group #;",
+        ".reg .b64 %map;\nmov.b64 %map, map;\ncvta.param.u64 %map, %map;\n.shared .align 1024 .b8 s[1024];\n.shared .align 8 .b64 m;\n@%one mbarrier.init.shared::cta.b64 [m], 1;\n\
+         @%one cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%map, {#, #}], [m];\n\
+         @%one cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%map, {#, #}], [s];\ncp.async.bulk.commit_group;\ncp.async.bulk.wait_group #;",
     ],
     [
         "",
@@ -176,7 +176,7 @@ fn ptx([module, entry, body]: [&str; 3], number: &str) -> String {
         before += if body.contains(name) { text } else { "" };
     }
     let body = &(before + body);
-    let params = if body.contains("[map") { ".param .align 64 .b8 map[128]" } else { "" };
+    let params = if body.contains("[%map") { ".param .align 64 .b8 map[128]" } else { "" };
     format!(
         ".version 8.6\n.target sm_100a\n.address_size 64\n{}\n.visible .entry kernel({params}){} {{\n{}\nret;\n}}\n",
         with(module),
@@ -187,7 +187,7 @@ fn ptx([module, entry, body]: [&str; 3], number: &str) -> String {
 
 fn answer(ptx: &str) -> Value {
     let map = json!({"tensor_map": {"matrix": "A", "box_rows": 8, "box_columns": 64, "swizzle": "none"}});
-    let params = if ptx.contains("[map") { vec![map] } else { Vec::new() };
+    let params = if ptx.contains("[%map") { vec![map] } else { Vec::new() };
     json!({"built": {
         "name": "kernel", "ptx": ptx, "grid": [1, 1, 1], "cluster": [1, 1, 1], "block": [128, 1, 1], "dynamic_shared": 0,
         "params": params, "regions": [], "todos": [], "leaks": [],
@@ -221,7 +221,10 @@ fn recipes() -> Vec<(String, Value)> {
             all.push((format!("{field} = {end}, {end}, {end}"), answer));
         }
         for field in ["box_rows", "box_columns"] {
-            let mut answer = answer(&ptx(["", "", "prefetch.tensormap [map];"], ""));
+            let mut answer = answer(&ptx(
+                ["", "", ".reg .b64 %map;\nmov.b64 %map, map;\ncvta.param.u64 %map, %map;\nprefetch.tensormap [%map];"],
+                "",
+            ));
             answer["built"]["params"][0]["tensor_map"][field] = json!(end);
             all.push((format!("a map's {field} = {end}"), answer));
         }
