@@ -305,6 +305,9 @@ fn lanes_that_store_each_others_rows() {
     let two = "and.b32 %r50, %r0, 30;\n    setp.eq.u32 %p7, %r50, 4;\n    xor.b32 %r50, %r0, 1;\n    selp.b32 %r50, %r50, %r0, %p7;";
     let parts = ["lane 4 of a warp stores its row of a product as row 5 of 32", "2 lanes of a warp"];
     only(&moved(two), ("box-mismatch", Severity::Note), &parts);
+    // Of the last warp alone.
+    let last = two.replace("%r0, 30;", "%r0, 126;").replace("%r50, 4;", "%r50, 100;");
+    only(&moved(&last), ("box-mismatch", Severity::Note), &parts);
     silent(&moved("add.u32 %r50, %r0, 0;"), &one_tile());
     // Through a tile that a copy stores.
     let staged = |how: &str| {

@@ -69,6 +69,8 @@ pub struct Placed {
     pub(super) seen: Vec<Seen>,
     /// Statements that have stored what is computed from columns of products.
     pub(super) stores: FxHashSet<u32>,
+    /// The same for each quarter of the lanes of tensor memory: each stores rows of its own.
+    pub(super) by_quarter: FxHashSet<(u32, u32)>,
     /// Lanes that store each other's rows.
     pub(super) lanes: Option<Changed>,
 }
