@@ -194,7 +194,12 @@ impl Cluster<'_> {
             format!("initialised are: {}", known.join(", "))
         };
         let behind = self.behind_its_ring(w, slot, site);
-        let is_one_more = behind.is_some();
+        // Or one that everybody has passed by.
+        let mut inits = self.kernel.code.iter().filter(|inst| matches!(inst.op, Op::BarrierInit { .. }));
+        let barred = match behind {
+            Some(_) => None,
+            None => inits.find_map(|inst| Some((inst.site, self.barred_from_all(inst.site, slot.cta)?))),
+        };
         let mut diagnostic = self.problem(
             "mbarrier-not-initialised",
             site,
@@ -205,10 +210,7 @@ impl Cluster<'_> {
                     .into()
             }),
         );
-        // Or one that everybody has passed by.
-        let inits = self.kernel.code.iter().filter(|inst| matches!(inst.op, Op::BarrierInit { .. }));
-        let mut barred = inits.filter_map(|inst| Some((inst.site, self.barred_from_all(inst.site, slot.cta)?)));
-        if let Some((init, barred)) = barred.next().filter(|_| !is_one_more) {
+        if let Some((init, barred)) = barred {
             self.add_barred(&mut diagnostic, init, "this would initialise one, but was never executed", &barred);
         }
         diagnostic

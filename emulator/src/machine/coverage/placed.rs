@@ -67,10 +67,8 @@ pub struct Placed {
     pub(super) shifts: FxHashMap<(u32, u64, u32), i64>,
     pub(super) permuted: Option<Permuted>,
     pub(super) seen: Vec<Seen>,
-    /// Statements that have stored what is computed from columns of products.
-    pub(super) stores: FxHashSet<u32>,
-    /// The same for each quarter of the lanes of tensor memory: each stores rows of its own.
-    pub(super) by_quarter: FxHashSet<(u32, u32)>,
+    /// Statements that have stored what is computed from columns of products, for each quarter of the lanes of tensor memory: each stores rows of its own.
+    pub(super) stores: FxHashSet<(u32, u32)>,
     /// Lanes that store each other's rows.
     pub(super) lanes: Option<Changed>,
 }
@@ -191,7 +189,8 @@ impl Placed {
     /// What is said of columns that change places on their way from a load to a store, at the end of a launch in which nothing else was found.
     pub fn judge_columns(&self, kernel: &Kernel, label: impl Fn(u32, String) -> Label) -> Option<Diagnostic> {
         let fits = !self.seen.is_empty() && self.seen.iter().all(Seen::fits);
-        order::judge(kernel, &self.stores, fits, label)
+        let executed = self.stores.iter().map(|&(_, site)| site).collect();
+        order::judge(kernel, &executed, fits, label)
     }
 
     /// The same of rows that lanes store in each other's places.

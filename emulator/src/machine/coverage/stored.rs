@@ -39,17 +39,14 @@ impl Cluster<'_> {
 
     /// Lanes of a warp store so many bytes each.
     pub fn note_store_of_sums(&mut self, w: usize, site: u32, bytes: usize, targets: &[(usize, Target)]) {
-        let columns = self.kernel.multiplies && self.warpgroups.is_empty() && self.kernel.stores_of_one_column(site);
-        let quarter = self.warps[w].index % 4;
-        if columns
-            && self.placed.by_quarter.insert((quarter, site))
+        let of_columns = self.kernel.multiplies && self.kernel.stores_of_one_column(site);
+        if of_columns
+            && self.warpgroups.is_empty()
+            && self.placed.stores.insert((self.warps[w].index % 4, site))
             && let Some(rows) = lanes::rows_of(targets)
         {
             let straight = self.in_columns(w, site).is_some_and(|of| of.row.is_some());
             self.placed.note_lanes(&rows, straight, site, None);
-        }
-        if columns {
-            self.placed.stores.insert(site);
         }
         let directly = matches!(targets.first(), Some((_, Target::Global { .. })));
         if !self.warpgroups.is_empty() && directly {
@@ -59,10 +56,7 @@ impl Cluster<'_> {
             }
             return;
         }
-        if self.placed.loaded.is_empty() || !directly && bytes != GRANULE as usize {
-            return;
-        }
-        if !self.kernel.stores_of_one_column(site) {
+        if !of_columns || self.placed.loaded.is_empty() || !directly && bytes != GRANULE as usize {
             return;
         }
         let of = self.in_columns(w, site);
