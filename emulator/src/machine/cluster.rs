@@ -14,7 +14,7 @@ use crate::machine::memory::{Global, Runs};
 use crate::machine::state::{ActorKind, Commit, Cta, Lacks, NamedBarrier, Origin, Pending, Race, RaceMemory, Span};
 use crate::machine::values::{Blank, Dependences};
 use crate::machine::warp::{Queue, Warp};
-use crate::order::{ActorId, Clock, Reason, Stamp, Views};
+use crate::order::{ActorId, Clock, NOBODY, Reason, Stamp, Views};
 use crate::program::Kernel;
 use crate::protocol::Record;
 use crate::report::{Actor, Event, EventKind, Issuer, Memory, Printed};
@@ -37,6 +37,8 @@ pub struct Shared<'a> {
     pub buffers: usize,
     pub dependences: &'a Dependences,
     pub leavings: &'a crate::machine::loops::livelock::Leavings,
+    /// Whether it is known who knows of what. Without it clusters run faster, and say where they had to guess.
+    pub clocks: bool,
 }
 
 /// Which cluster of the launch: its number, its first CTA, the SM it begins on, and when.
@@ -126,6 +128,10 @@ pub struct Cluster<'a> {
     pub commits_completed: FxHashMap<(ActorId, usize), Clock>,
     pub barriers: Vec<Mbarrier>,
     pub leavings: &'a crate::machine::loops::livelock::Leavings,
+    /// See [`Shared::clocks`].
+    pub clocks: bool,
+    /// Something was asked that clocks alone say.
+    pub guessed: bool,
     /// Counts what warps and engines do that others, or they themselves later, could see, other than words that they write to memory.
     pub changes: u64,
     /// Counts windows in which some cluster did so.
@@ -266,9 +272,8 @@ impl<'a> Cluster<'a> {
     }
 
     pub fn actor(&mut self, kind: ActorKind) -> ActorId {
-        if !self.options.computes() && !self.actors.is_empty() {
-            // Nobody asks who did what: one for all keeps clocks short.
-            return 0;
+        if !self.clocks {
+            return NOBODY;
         }
         self.actors.push(kind);
         self.scopes_know(kind);

@@ -74,6 +74,8 @@ impl<'a> Cluster<'a> {
             commits_completed: FxHashMap::default(),
             barriers: Vec::new(),
             leavings: s.leavings,
+            clocks: s.clocks,
+            guessed: false,
             changes: 0,
             far_changes: 0,
             writes: 0,

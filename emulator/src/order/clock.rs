@@ -6,6 +6,9 @@ use std::sync::Arc;
 /// A warp, or a queue of asynchronous operations. Numbered within a cluster.
 pub type ActorId = u32;
 
+/// No actor: nothing is ever known of it.
+pub const NOBODY: ActorId = ActorId::MAX;
+
 /// For each actor, up to which of its epochs everything is known to have happened. Clocks are copied far more often than they
 /// change, and often one knows all that another does: they share what they hold until one of them changes.
 #[derive(Clone, Debug, Default)]
@@ -42,7 +45,7 @@ impl Clock {
 
     /// Raises what is known of an actor.
     pub fn raise(&mut self, actor: ActorId, epoch: u32) {
-        if self.get(actor) < epoch {
+        if self.get(actor) < epoch && actor != NOBODY {
             self.own(actor as usize + 1)[actor as usize] = epoch;
         }
     }

@@ -24,7 +24,7 @@ mod rules;
 mod shadow;
 mod stamp;
 
-pub use clock::{ActorId, Clock, Far, Views};
+pub use clock::{ActorId, Clock, Far, NOBODY, Views};
 pub use footprint::{Footprint, Run};
 pub use rows::{Area, Rows};
 pub use rules::{RULES, Rule};

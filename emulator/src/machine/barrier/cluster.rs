@@ -13,7 +13,7 @@ impl Cluster<'_> {
         if aligned {
             self.whole_warp(w, mask, site)?;
         }
-        if self.knows_of_last_phase(w) {
+        if self.warps[w].cluster_passed & mask != 0 && self.knows_of_last_phase(w) {
             self.warps[w].cluster_passed &= !mask;
         }
         let twice = (self.warps[w].cluster_arrived | self.warps[w].cluster_passed) & mask;
@@ -62,8 +62,9 @@ impl Cluster<'_> {
 
     /// Whether a warp knows from others that all threads have arrived in the last complete phase. It may arrive in the next one without a wait of its
     /// own then (docs/sources.md, barriers of a cluster).
-    fn knows_of_last_phase(&self, w: usize) -> bool {
-        self.cluster_phases.is_some_and(|(actor, phases)| self.warps[w].has_heard_of(actor, phases))
+    fn knows_of_last_phase(&mut self, w: usize) -> bool {
+        self.guessed |= !self.clocks;
+        !self.clocks || self.cluster_phases.is_some_and(|(actor, phases)| self.warps[w].has_heard_of(actor, phases))
     }
 
     pub fn cluster_wait(&mut self, at: At, aligned: bool) -> Result<(), Stop> {

@@ -50,6 +50,7 @@ impl<'a> Chip<'a> {
         self.missing.extend(missing.map(|what| (running.index, what)));
         self.cycles = self.cycles.max(cluster.end);
         self.instructions += cluster.instructions;
+        self.guessed |= cluster.guessed;
         if self.s.options.keep_ctas {
             self.ctas.push((running.index, cluster.snapshots()));
         }

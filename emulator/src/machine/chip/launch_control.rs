@@ -71,10 +71,11 @@ pub struct Response {
 impl Cluster<'_> {
     pub fn try_cancel(&mut self, at: At, to: &Address, barrier: &Address, all: bool) -> Result<(), Stop> {
         let At { w, f, mask, site } = at;
-        if let Some((stamp, seen)) = self.ctas[self.warps[w].cta].refused
-            && self.warps[w].has_heard_of(stamp.actor, stamp.epoch)
-        {
-            return Err(Some(Box::new(self.cancel_after_refusal(site, seen))));
+        if let Some((stamp, seen)) = self.ctas[self.warps[w].cta].refused {
+            self.guessed |= !self.clocks;
+            if self.clocks && self.warps[w].has_heard_of(stamp.actor, stamp.epoch) {
+                return Err(Some(Box::new(self.cancel_after_refusal(site, seen))));
+            }
         }
         if mask.count_ones() > 1 {
             self.many_lanes(w, mask, site, "clusterlaunchcontrol.try_cancel", "each asks for a cluster of its own");

@@ -114,6 +114,8 @@ pub struct Chip<'a> {
     pub done: [u64; 3],
     /// Of clusters that have ended.
     pub instructions: u64,
+    /// One of these had to guess.
+    pub guessed: bool,
     pub idle: u64,
     pub trails: crate::machine::loops::trail::Trails,
     pub cycles: u64,
@@ -192,6 +194,7 @@ impl<'a> Chip<'a> {
             rates: Rates::ALONE,
             ended: vec![],
             done: [0; 3],
+            guessed: false,
             instructions: 0,
             idle: 0,
             trails: Default::default(),
@@ -216,8 +219,8 @@ impl<'a> Chip<'a> {
         chip
     }
 
-    /// Runs the launch to its end.
-    pub fn run(mut self) -> Report {
+    /// Runs the launch to its end. With the report: whether a cluster had to guess ([`Shared::clocks`]).
+    pub fn run(mut self) -> (Report, bool) {
         self.begin();
         let mut end = 0;
         let mut completed = true;
@@ -243,7 +246,8 @@ impl<'a> Chip<'a> {
                 break;
             }
         }
-        self.report(completed)
+        let guessed = self.guessed;
+        (self.report(completed), guessed)
     }
 
     /// All clusters run to the end of a window.

@@ -28,7 +28,10 @@ impl Cluster<'_> {
 
     /// A warp, or a copy that it issues, touches global memory: whether the grid before has surely ended.
     pub fn check_prerequisite(&mut self, w: usize, runs: Runs, site: u32, writes: bool) {
-        if !self.has_prerequisite() || !self.launch.attributes.prerequisite_writes.contains(&runs.buffer) {
+        if !self.options.judges()
+            || !self.has_prerequisite()
+            || !self.launch.attributes.prerequisite_writes.contains(&runs.buffer)
+        {
             return;
         }
         if self.prerequisite.is_some_and(|actor| self.warps[w].views.came_before(actor) > 0) {

@@ -335,6 +335,9 @@ impl Cluster<'_> {
 
     /// MMAs whose completion no warp has waited for when the CTA ends.
     pub fn unawaited_mmas(&mut self) {
+        if !self.clocks {
+            return;
+        }
         let mut queues: Vec<_> = self.mma_queues.iter().map(|(&(w, lane), &q)| (w, lane, q)).collect();
         queues.sort_unstable_by_key(|&(w, lane, _)| (w, lane));
         for (w, _, queue) in queues {

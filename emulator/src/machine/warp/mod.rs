@@ -12,7 +12,7 @@ pub mod trap;
 
 use crate::machine::memory::resolve::Target;
 use crate::machine::schedule::fragments::Fragments;
-use crate::order::{ActorId, Clock, Views};
+use crate::order::{ActorId, Clock, NOBODY, Views};
 use crate::program::atomic::Scope;
 use crate::program::op::Reg;
 use crate::report::Memory;
@@ -229,9 +229,6 @@ pub struct Queue {
     pub site: u32,
 }
 
-/// No actor.
-const NOBODY: ActorId = ActorId::MAX;
-
 impl Default for Queue {
     fn default() -> Queue {
         Queue::of(NOBODY)
@@ -249,9 +246,7 @@ impl Queue {
 
     /// Its operations up to this epoch have happened, to the eyes of whom the clock is.
     pub fn raise(&self, clock: &mut Clock, epoch: u32) {
-        if self.is_used() {
-            clock.raise(self.actor, epoch);
-        }
+        clock.raise(self.actor, epoch);
     }
 }
 
