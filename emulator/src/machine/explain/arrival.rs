@@ -7,6 +7,7 @@ use crate::machine::barrier::mbarrier::Used;
 use crate::machine::cluster::{Cluster, Stop};
 use crate::machine::state::At;
 use crate::machine::warp::{Passed, State};
+use crate::program;
 use crate::program::op::Op;
 
 impl Cluster<'_> {
@@ -59,8 +60,9 @@ impl Cluster<'_> {
         Some(diagnostic)
     }
 
-    /// A warp has stopped at an arrival. If it has arrived by the same statement in the same phase, and has waited for nothing since, the wait
-    /// is missing: that is told, and no arrival is one too many. `before`: its last use of the mbarrier.
+    /// A warp has stopped at an arrival. If it has arrived by the same statement in the same phase, or by another one of the same line of a source, of
+    /// which a loop is written out, and has waited for nothing since, the wait is missing: that is told, and no arrival is one too many. `before`: its last
+    /// use of the mbarrier.
     pub fn behind_no_wait(&self, w: usize, before: Option<Used>, site: u32, stop: Stop) -> Stop {
         let mut diagnostic = stop?;
         let waits = |site: u32| {
@@ -70,7 +72,15 @@ impl Cluster<'_> {
             let mut uses = self.barriers.iter().flat_map(|b| &b.uses);
             uses.any(|used| used.warp == w && used.epoch > before.epoch && waits(used.site))
         };
-        let again = before.filter(|before| before.site == site && !since(before));
+        let place = |site: u32| self.kernel.sites.get(site as usize);
+        let written_out = |other: u32| {
+            let (Some(one), Some(other)) = (place(site), place(other)) else { return false };
+            one.source.is_some()
+                && one.source == other.source
+                && program::opcode(&one.text) == program::opcode(&other.text)
+        };
+        let same = |before: &Used| before.site == site || written_out(before.site);
+        let again = before.filter(|before| same(before) && !since(before));
         if diagnostic.code == "mbarrier-overflow" && again.is_some() {
             let who = self.warp_name(w);
             diagnostic.title = format!("{who} arrives again and has not waited in between: {}", diagnostic.title);

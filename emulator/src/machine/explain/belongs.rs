@@ -108,8 +108,14 @@ fn begins_with(one: &Diagnostic, other: &Diagnostic, said: &[Meaning]) -> bool {
     one.labels.first().is_some_and(|origin| labels.any(|label| label.place.shown() == origin.place.shown()))
 }
 
-pub fn has_both_places(one: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
-    one.labels.iter().take(2).all(|label| has_line(other, label))
+/// The one begins with a copy and a store of threads, and the other says that such stores, of one stretch of code, race with the copy.
+pub fn is_of_stores_that_race(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
+    let ([copy, store, ..], [second, first, ..]) = (&one.labels[..], &other.labels[..]) else { return false };
+    let beside = |a: &Place, b: &Place| {
+        a.shown() == b.shown() || statements.lead_straight(a, b) || statements.lead_straight(b, a)
+    };
+    let stores = [store, first].iter().all(|label| statements.are(&label.place, Does::Stores));
+    stores && copy.place.shown() == second.place.shown() && beside(&store.place, &first.place)
 }
 
 /// The other begins with a store of threads, and the one is of it and of another one, or of it in two threads.
@@ -120,6 +126,45 @@ pub fn is_of_a_misplaced_store(one: &Diagnostic, other: &Diagnostic, statements:
     let misplaced = other.labels.first().filter(|label| stores(label) && other.severity > Severity::Note);
     let both = stores(second) && stores(first);
     both && misplaced.is_some_and(|store| is_at(one, &store.place))
+}
+
+/// The one is of a store that comes when a copy may still read, or of a load behind its wait for a copy; the other of the same two, where the copy comes second.
+pub fn comes_before_its_copy_too(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
+    let ([access, copy, rest @ ..], [second, first, ..]) = (&one.labels[..], &other.labels[..]) else { return false };
+    let same = |a: &Label, b: &Label| a.place.shown() == b.place.shown();
+    let beside = |a: &Place, b: &Place| statements.lead_straight(a, b) || statements.lead_straight(b, a);
+    let store = |label: &Label| statements.are(&label.place, Does::Stores);
+    // Who has waited as it should reads another round than it waited for, since the copies go on without it.
+    let waited = rest.iter().any(|label| statements.are(&label.place, Does::Waits) && !label.passed_wrongly());
+    (store(access) || waited)
+        && statements.are(&copy.place, Does::Copies)
+        && !statements.are(&access.place, Does::Copies)
+        && (same(access, first) || store(access) && store(first) && beside(&access.place, &first.place))
+        && same(copy, second)
+        && one.severity == other.severity
+}
+
+/// Both are of what one stretch of code has written to one buffer, the other of who reads it, and the one of who writes there behind that.
+pub fn overwrites_what_it_reads(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
+    let ([write, first, ..], [read, written, ..]) = (&one.labels[..], &other.labels[..]) else { return false };
+    let name = |d: &Diagnostic| d.title.split('`').nth(1).map(str::to_string);
+    let stores = |label: &Label| statements.are(&label.place, Does::Stores);
+    let beside = |a: &Place, b: &Place| a.shown() == b.shown() || statements.lead(a, b) || statements.lead(b, a);
+    stores(first)
+        && stores(write)
+        && !stores(read)
+        && (one.severity, name(one)) == (other.severity, name(other))
+        && beside(&first.place, &written.place)
+        && statements.lead(&read.place, &write.place)
+}
+
+/// The one names a commit behind an MMA that the other says to come before what is stored for it, at an arrival that nobody waits for.
+pub fn commits_behind_its_mma(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
+    let [mma, _, arrival, ..] = &other.labels[..] else { return false };
+    let mut commits = one.labels.iter().filter(|label| statements.are(&label.place, Does::Commits));
+    statements.are(&mma.place, Does::Multiplies)
+        && statements.are(&arrival.place, Does::Arrives)
+        && commits.any(|commit| statements.behind(&commit.place, &mma.place))
 }
 
 pub fn is_placed(one: &Diagnostic, _: &Diagnostic, _: &Statements) -> bool {

@@ -165,6 +165,8 @@ pub const FOLLOWS: &[Follows] = &[
     Follows(&["mbarrier-overflow", "hang"], &["race-shared"], is_of_two_stages, Then::Behind),
     // Who reads a product that it has not waited for hands its columns back too early: phases go by that nobody has seen.
     Follows(&["hang"], &["mma-not-awaited"], arrives_behind, Then::Behind),
+    // So does who multiplies what it has not waited for: its commits come too early.
+    Follows(&["hang"], &["race-tensor"], commits_behind_its_mma, Then::Behind),
     // What a warp stores behind a load of a product that it has not waited for.
     Follows(
         &["race-shared", "operand-not-ready", "operand-overwritten"],
@@ -174,8 +176,12 @@ pub const FOLLOWS: &[Follows] = &[
     ),
     // A phase that is too early leaves bytes to the next ones: those are told by their copies, where what was announced is no longer known.
     Follows(&[TOO_EARLY], &[TOO_EARLY], names_copies_alone, Then::Dropped),
-    // A piece of a tile was not written anew where its store races.
-    Follows(&["swizzle-mismatch"], &["race-shared"], has_both_places, Then::Behind),
+    // A piece of a tile was not written anew where its store races with the copy.
+    Follows(&["swizzle-mismatch"], &["race-shared"], is_of_stores_that_race, Then::Dropped),
+    // A copy that does not wait for the accesses of threads also comes before those of its next round.
+    Follows(&["race-shared"], &["race-shared"], comes_before_its_copy_too, Then::Dropped),
+    // Who reads too early what another one has written writes over it too early in turn.
+    Follows(&["race-global"], &["race-global"], overwrites_what_it_reads, Then::Dropped),
     // What is stored to another chunk than its own meets the one that belongs there.
     Follows(&["race-shared"], &["swizzle-mismatch"], is_of_a_misplaced_store, Then::Dropped),
     // Who does not wait at the cluster's barrier does not know what was done before it.

@@ -34,6 +34,7 @@ pub mod shared;
 pub mod short_launch;
 pub mod started;
 pub mod statements;
+pub mod stored_operand;
 pub mod stores;
 pub mod strong;
 pub mod tensor;

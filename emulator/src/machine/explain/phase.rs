@@ -255,6 +255,24 @@ impl Cluster<'_> {
         Some((labels, help))
     }
 
+    /// The first commit behind an MMA, if who comes second has waited for no mbarrier of such a commit, as far as is known of that: it tells that the MMA has
+    /// read its operands.
+    pub fn own_commit(&self, mma: Stamp, passed: &[Passed]) -> Option<(Label, String)> {
+        let behind = || self.commits.iter().filter(|c| c.queue == mma.actor && c.epoch >= mma.epoch);
+        if behind().any(|c| passed.iter().any(|passed| passed.barrier == c.barrier && passed.phase.is_some())) {
+            return None;
+        }
+        let commit = behind().min_by_key(|c| c.epoch)?;
+        let name = self.barrier_name(commit.barrier);
+        let phase = commit.phase.unwrap_or(self.barriers[commit.barrier as usize].phase);
+        let label = self.label(commit.site, format!("that it is complete arrives at {name}, in phase {phase}"));
+        let help = format!(
+            "Wait for {name}, at which the MMA's commit arrives, before its operand is overwritten: here for parity {}, as phase {phase} has.",
+            phase % 2
+        );
+        Some((label, help))
+    }
+
     /// Who comes second has waited for a phase that the MMA's own thread completes by an arrival, as if its MMAs were complete when it has issued them.
     pub fn told_by_the_issuer(&self, race: &Race, mma: Stamp) -> Option<(Vec<Label>, String)> {
         let passed = race.passed.last().filter(|passed| passed.fresh && !passed.lost)?;
@@ -262,7 +280,9 @@ impl Cluster<'_> {
         let Some(ActorKind::Mmas { warp, .. }) = self.kind(mma) else { return None };
         let b = &self.barriers[barrier as usize];
         let arrives = |came: &&Came| came.warp == warp as usize && !came.bytes && !self.is_commit(came.site);
-        let arrival = b.came.iter().find(arrives).filter(|_| !b.came.iter().any(|came| self.is_commit(came.site)))?;
+        // Who announces the bytes of a copy says nothing of MMAs: what its thread lacks is a wait for them.
+        let other = |came: &Came| came.bytes || self.is_commit(came.site);
+        let arrival = b.came.iter().find(arrives).filter(|_| !b.came.iter().any(other))?;
         let (who, name) = (self.warp_name(warp as usize), self.barrier_name(barrier));
         let labels = vec![
             self.label(arrival.site, format!("{who} arrives at {name} here: its MMAs are issued then, not complete")),

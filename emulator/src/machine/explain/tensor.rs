@@ -240,7 +240,7 @@ impl Cluster<'_> {
         if is_mma(second) && is_load(first) {
             return self.explain_overwritten(race, second, first, &name);
         }
-        if let Some(told) = self.explain_turns(race, &name) {
+        if let Some(told) = self.explain_turns(race, &name).or_else(|| self.explain_stored_operand(race, &name)) {
             return told;
         }
         draft(

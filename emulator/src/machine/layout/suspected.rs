@@ -3,7 +3,7 @@
 
 use super::boxes::{Laid, START_RULE};
 use super::slices::{self, Tile};
-use crate::diagnostic::{Diagnostic, Label, Meaning, Severity};
+use crate::diagnostic::{Diagnostic, Label, Meaning, Severity, join_labels};
 use crate::machine::cluster::Cluster;
 use crate::machine::explain::belongs::has_line;
 use crate::machine::explain::findings::Findings;
@@ -272,6 +272,28 @@ impl Findings {
     }
 }
 
+/// One descriptor is wrong at all MMAs of a line that are made with it, as where a loop is written out: it is told at the first of them. (Findings of a text
+/// without lines of its source are joined with all others.)
+fn each_once(told: Vec<(usize, Diagnostic)>) -> Vec<(usize, Diagnostic)> {
+    let what =
+        |d: &Diagnostic| (d.code, d.title.clone(), d.help.clone(), d.labels.first().map(|label| label.text.clone()));
+    let joins = |d: &Diagnostic| {
+        d.severity == Severity::Error || d.labels.first().is_some_and(|label| label.place.source.is_some())
+    };
+    let mut once: Vec<(usize, Diagnostic)> = Vec::with_capacity(told.len());
+    for (first, new) in told {
+        match once.iter_mut().find(|(_, known)| (joins(known) || joins(&new)) && what(known) == what(&new)) {
+            Some((_, known)) => {
+                known.count += new.count;
+                known.severity = known.severity.max(new.severity);
+                join_labels(&mut known.labels, new.labels.into_iter().skip(1).collect());
+            }
+            None => once.push((first, new)),
+        }
+    }
+    once
+}
+
 /// Tells what is a mistake by what else was told, in place of that.
 pub fn tell(list: &mut Vec<Diagnostic>, suspected: Vec<Suspicion>, statements: &Statements) {
     // What several are shown by is there until all are told.
@@ -298,7 +320,7 @@ pub fn tell(list: &mut Vec<Diagnostic>, suspected: Vec<Suspicion>, statements: &
         return;
     }
     told.sort_by_key(|(first, _)| *first);
-    let mut told = told.into_iter().peekable();
+    let mut told = each_once(told).into_iter().peekable();
     let before = std::mem::take(list);
     for ((n, known), explained) in before.into_iter().enumerate().zip(explained) {
         while let Some((_, diagnostic)) = told.next_if(|(first, _)| *first <= n) {
@@ -307,5 +329,42 @@ pub fn tell(list: &mut Vec<Diagnostic>, suspected: Vec<Suspicion>, statements: &
         if !explained {
             list.push(known);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnostic::{Place, Source};
+
+    fn told(line: u32, title: &str, source: bool, severity: Severity) -> (usize, Diagnostic) {
+        let source = source.then(|| Source { file: "k.cu".into(), line: 7, column: 1 });
+        let place = Place { line, column: 1, text: "tcgen05.mma".into(), source };
+        let labels = vec![Label::new(place, "here")];
+        let (title, rule, help) = (title.into(), String::new(), String::new());
+        (
+            0,
+            Diagnostic {
+                code: "instruction-descriptor",
+                severity,
+                title,
+                labels,
+                rule,
+                help,
+                count: 1,
+                confirmed: None,
+            },
+        )
+    }
+
+    #[test]
+    fn one_descriptor_is_told_once_wherever_its_loop_is_written_out() {
+        let counts = |all: Vec<(usize, Diagnostic)>| each_once(all).iter().map(|(_, d)| d.count).collect::<Vec<_>>();
+        let of = |source, severity| (1..=20).map(|line| told(line, "N = 128", source, severity)).collect::<Vec<_>>();
+        assert_eq!(counts(of(true, Severity::Finding)), [20]);
+        assert_eq!(counts(of(false, Severity::Error)), [20]);
+        assert_eq!(counts(of(false, Severity::Finding)).len(), 20, "those are joined with all others");
+        let two = [told(1, "N = 128", true, Severity::Error), told(2, "N = 64", true, Severity::Error)];
+        assert_eq!(counts(two.into()), [1, 1]);
     }
 }
