@@ -162,6 +162,8 @@ pub struct Cluster<'a> {
     pub supplies: crate::machine::tensor_memory::supplies::Supplies,
     pub sums: crate::machine::coverage::sums::Sums,
     pub placed: crate::machine::coverage::placed::Placed,
+    /// Statements that have loaded what is added to a product.
+    pub added: rustc_hash::FxHashSet<u32>,
     /// How often MMAs take the scale factors that copies bring.
     pub uses: crate::machine::coverage::rounds::Uses,
     /// What says nothing where anything was found: it may be a consequence of that.

@@ -97,6 +97,7 @@ impl<'a> Cluster<'a> {
             supplies: Default::default(),
             sums: Default::default(),
             placed: Default::default(),
+            added: Default::default(),
             uses: Default::default(),
             if_clean: vec![],
             groups: Default::default(),

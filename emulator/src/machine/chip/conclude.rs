@@ -115,7 +115,7 @@ impl<'a> Chip<'a> {
             told.into_iter().flatten().for_each(|told| findings.add(told));
         }
         if completed && findings.is_empty() {
-            let told = [self.sums.judge_depths(label), self.placed.judge_rows(label)];
+            let told = [self.sums.judge_depths(label), self.sums.judge_parts(label), self.placed.judge_rows(label)];
             told.into_iter().flatten().for_each(|note| findings.add(note));
         }
         if completed && findings.is_empty() {

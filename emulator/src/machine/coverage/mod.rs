@@ -11,6 +11,7 @@ pub mod made_of;
 pub mod mixed;
 pub mod order;
 pub mod outputs;
+pub mod parts;
 pub mod placed;
 pub mod rounds;
 pub mod stored;

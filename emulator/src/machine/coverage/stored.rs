@@ -67,9 +67,9 @@ impl Cluster<'_> {
         self.placed.stored.insert((w, site), Stored { epoch: self.warps[w].epoch, places, of });
     }
 
-    /// What a statement stores of a product that the warp has loaded from tensor memory.
+    /// What a statement stores of a product that the warp has loaded from tensor memory, whatever it adds to that: the sum belongs where the product does.
     fn in_columns(&self, w: usize, site: u32) -> Option<Arc<Of>> {
-        let loads = self.kernel.loads_of_columns(site)?;
+        let loads = self.kernel.loads_of_columns_and_more(site)?;
         let mut all = loads.iter().map(|load| self.placed.loaded.get(&(w, *load)));
         let first = all.next().flatten();
         first.filter(|_| all.all(|of| of == first)).cloned()

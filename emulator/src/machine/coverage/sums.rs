@@ -180,6 +180,16 @@ impl Sum {
 }
 
 impl Sums {
+    /// Those that are over, if all are remembered.
+    pub fn all(&self) -> Option<&[Sum]> {
+        (!self.overflown).then_some(&self.done)
+    }
+
+    #[cfg(test)]
+    pub fn holding(done: Vec<Sum>) -> Sums {
+        Sums { done, ..Default::default() }
+    }
+
     /// The only one that an accumulator of a CTA, or of a pair that begins with it, holds.
     pub fn held(&self, cta: usize, column: u32) -> Option<&Sum> {
         self.only(|sum| sum.cta == cta && sum.accumulator & 0xffff == column)

@@ -31,14 +31,14 @@ pub struct DrawnUp(Vec<Rowwise>);
 
 /// By what rule a warp permuted the chunks of its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum By {
+pub enum By {
     Swizzle(Swizzle),
     /// The copy's swizzle, as if the tile began where the pattern does.
     Row,
 }
 
 impl By {
-    fn all(tile: &Tile) -> impl Iterator<Item = By> {
+    pub fn all(tile: &Tile) -> impl Iterator<Item = By> {
         let others =
             [Swizzle::None, Swizzle::B128, Swizzle::B64, Swizzle::B32, Swizzle::B128Atom32, Swizzle::B128Atom64];
         let others = others.into_iter().filter(move |other| *other != tile.swizzle).map(By::Swizzle);
@@ -70,7 +70,7 @@ pub fn are_rows_of(places: &[u32], tile: &Tile) -> bool {
 }
 
 /// Lanes side by side that store to as many rows: whether to one column each time. `None`: they store otherwise.
-fn in_columns(places: &[u32], tile: &Tile, by: By) -> Option<bool> {
+pub fn in_columns(places: &[u32], tile: &Tile, by: By) -> Option<bool> {
     let mut all = true;
     let groups = places.chunks_exact(LANES);
     if groups.len() == 0 || !groups.remainder().is_empty() {
@@ -152,7 +152,7 @@ impl Cluster<'_> {
         };
         let straight = match by {
             // What lanes store is of one column of a product: they take no turns.
-            Some(By::Swizzle(Swizzle::None)) => self.kernel.stores_of_one_column(store),
+            Some(By::Swizzle(Swizzle::None)) => self.kernel.loads_of_columns_and_more(store).is_some(),
             // And a product whose chunks are permuted in global memory would lie there in one piece.
             Some(By::Swizzle(_)) if tile.swizzle == Swizzle::None => {
                 tile.is_beside_others() && self.kernel.stores_of_one_column(store)

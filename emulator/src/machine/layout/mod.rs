@@ -1,5 +1,6 @@
 //! What lies in tiles of shared memory, how MMAs read it, and what is said where both disagree: swizzles, strides, depths, rows, types.
 
+pub mod added;
 pub mod apart;
 pub mod boxes;
 pub mod copied;

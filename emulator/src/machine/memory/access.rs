@@ -95,7 +95,10 @@ impl<'a> Cluster<'a> {
         let undefined = self.receive(w, site, op, &targets);
         if self.options.judges() && self.blank.is_none() {
             match (total, targets.first()) {
-                (CHUNK, _) => self.chunks_loaded(w, op.d[0], &targets),
+                (CHUNK, _) => {
+                    self.chunks_loaded(w, op.d[0], &targets);
+                    self.check_added(w, site, &targets);
+                }
                 (_, Some(&(_, Target::Global { buffer, .. }))) => self.inputs.read_otherwise(buffer),
                 _ => {}
             }

@@ -4,7 +4,7 @@
 use super::writers::Writers;
 use crate::program::Kernel;
 use crate::program::facts::{Way, ways_lead};
-use crate::program::op::{FALSE, Op, Reg, TRUE, TensorShape};
+use crate::program::op::{FALSE, Op, Reg, Space, TRUE, TensorShape};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -37,6 +37,10 @@ struct Search<'a> {
     left: u32,
     /// What was found.
     loads: Loads,
+    /// Whether what is loaded from memory may be added, as a matrix C is.
+    added: bool,
+    /// The statements that load that.
+    others: Loads,
 }
 
 impl Kernel {
@@ -52,7 +56,21 @@ impl Kernel {
 
     /// The same: the loads.
     pub fn loads_of_columns(&self, site: u32) -> Option<&Loads> {
-        self.columns.get_or_init(|| self.stores_of_columns()).get(&site)
+        self.columns.get_or_init(|| self.stores_of_columns(false).0).get(&site)
+    }
+
+    /// The loads of a statement that stores what is computed from such registers, and from what is loaded from memory, as a matrix C that is added.
+    pub fn loads_of_columns_and_more(&self, site: u32) -> Option<&Loads> {
+        self.columns_and_more().0.get(&site)
+    }
+
+    /// Whether a statement loads what is computed with such registers, and stored.
+    pub fn is_added_to_columns(&self, site: u32) -> bool {
+        self.multiplies && self.columns_and_more().1.contains(&site)
+    }
+
+    fn columns_and_more(&self) -> &(OfStores, FxHashSet<u32>) {
+        self.columns_and_more.get_or_init(|| self.stores_of_columns(true))
     }
 
     /// The first registers of the accumulators of `wgmma.mma_async` that a statement stores something of, if it stores what is computed from them and from
@@ -119,18 +137,22 @@ impl Kernel {
         (!found.is_empty()).then_some(found)
     }
 
-    fn stores_of_columns(&self) -> OfStores {
+    fn stores_of_columns(&self, added: bool) -> (OfStores, FxHashSet<u32>) {
+        let mut all = FxHashSet::default();
         let mut instructions: FxHashMap<u32, u32> = FxHashMap::default();
         let stores = || self.code.iter().enumerate().filter(|(_, inst)| matches!(inst.op, Op::Store(_)));
         stores().for_each(|(_, inst)| *instructions.entry(inst.site).or_default() += 1);
         let found = stores().filter_map(|(at, inst)| {
             let Op::Store(op) = &inst.op else { return None };
-            let mut search = Search { kernel: self, left: MOST, loads: Loads::new() };
+            let mut search = Search { kernel: self, left: MOST, loads: Loads::new(), added, others: Loads::new() };
             let alone = instructions[&inst.site] == 1;
             let stored = alone && op.s.iter().all(|&reg| search.from(at, reg, DEEP) == Some(From::Columns));
+            if stored {
+                all.extend(search.others);
+            }
             stored.then_some((inst.site, search.loads))
         });
-        found.collect()
+        (found.collect(), all)
     }
 }
 
@@ -156,6 +178,12 @@ impl Search<'_> {
                     self.loads.push(inst.site);
                 }
                 Some(From::Columns)
+            }
+            Op::Load(ref op)
+                if self.added && matches!(op.space, Space::Global | Space::Shared | Space::Generic | Space::Param) =>
+            {
+                self.others.push(inst.site);
+                Some(From::Numbers)
             }
             // Which of several it is may differ from lane to lane.
             Op::Select32 { .. } | Op::Select64 { .. } | Op::Special { .. } => None,
