@@ -13,6 +13,8 @@ mod asked;
 mod audited;
 #[path = "bugs/beside.rs"]
 mod beside;
+#[path = "bugs/by_hand.rs"]
+mod by_hand;
 #[path = "bugs/case.rs"]
 mod case;
 #[path = "bugs/causes.rs"]
