@@ -125,7 +125,10 @@ pub const CODES: &[(&str, &str)] = &[
     ("phase-completed-early", "a phase of an mbarrier completes before all bytes of its copies are there"),
     ("phase-overtaken", "a phase of an mbarrier may complete before a waiter has seen the one before"),
     ("print", "a kernel prints a text whose conversions are none, or lack their arguments"),
-    ("product-added-twice", "an MMA adds the product of the same slices to the same accumulator again, or two parts of a product have the same depths (notes)"),
+    (
+        "product-added-twice",
+        "an MMA adds the product of the same slices to the same accumulator again, or two parts of a product have the same depths (notes)",
+    ),
     (
         "product-never-read",
         "columns of an accumulator that nobody reads in the whole launch (a note, unless others are read or stored in their place)",

@@ -9,7 +9,8 @@ use crate::machine::cluster::Cluster;
 use crate::machine::state::{ActorKind, Commit, Heard, Race};
 use crate::machine::warp::Passed;
 use crate::order::Stamp;
-use crate::program::facts::leads;
+use crate::program::facts::{Way, leads, ways_lead};
+use crate::program::op::Inst;
 
 /// How a wait passes for which no phase is complete.
 const AT_ONCE: &str = "at once: the barrier was fresh, and parity 1 counts as complete";
@@ -263,6 +264,16 @@ impl Cluster<'_> {
             return None;
         }
         let commit = behind().min_by_key(|c| c.epoch)?;
+        // One that comes behind several rounds of the MMA tells too late.
+        let code = &self.kernel.code;
+        let again = |_: usize, inst: &Inst| match inst.site {
+            site if site == commit.site => Way::Ends,
+            site if site == mma.site => Way::Found,
+            _ => Way::On,
+        };
+        if code.iter().position(|inst| inst.site == mma.site).is_none_or(|at| ways_lead(code, at, again)) {
+            return None;
+        }
         let name = self.barrier_name(commit.barrier);
         let phase = commit.phase.unwrap_or(self.barriers[commit.barrier as usize].phase);
         let label = self.label(commit.site, format!("that it is complete arrives at {name}, in phase {phase}"));
