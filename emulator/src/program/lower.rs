@@ -232,7 +232,6 @@ fn entry(
             leads: Default::default(),
             joins: Default::default(),
             columns: Default::default(),
-            columns_and_more: Default::default(),
             accumulators: Default::default(),
         },
         site: 0,

@@ -134,8 +134,6 @@ pub(crate) struct Kernel {
     pub joins: OnceLock<Vec<u32>>,
     /// See [`Kernel::loads_of_columns`].
     pub columns: OnceLock<flow::one_column::OfStores>,
-    /// See [`Kernel::loads_of_columns_and_more`].
-    pub columns_and_more: OnceLock<(flow::one_column::OfStores, rustc_hash::FxHashSet<u32>)>,
     /// See [`Kernel::stored_accumulators`].
     pub accumulators: OnceLock<rustc_hash::FxHashMap<u32, flow::one_column::Accumulators>>,
 }

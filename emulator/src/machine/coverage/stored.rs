@@ -56,7 +56,10 @@ impl Cluster<'_> {
             }
             return;
         }
-        if !of_columns || self.placed.loaded.is_empty() || !directly && bytes != GRANULE as usize {
+        if self.placed.loaded.is_empty() || !directly && bytes != GRANULE as usize {
+            return;
+        }
+        if self.kernel.loads_of_columns(site).is_none() {
             return;
         }
         let of = self.in_columns(w, site);
@@ -69,7 +72,7 @@ impl Cluster<'_> {
 
     /// What a statement stores of a product that the warp has loaded from tensor memory, whatever it adds to that: the sum belongs where the product does.
     fn in_columns(&self, w: usize, site: u32) -> Option<Arc<Of>> {
-        let loads = self.kernel.loads_of_columns_and_more(site)?;
+        let loads = self.kernel.loads_of_columns(site)?;
         let mut all = loads.iter().map(|load| self.placed.loaded.get(&(w, *load)));
         let first = all.next().flatten();
         first.filter(|_| all.all(|of| of == first)).cloned()

@@ -12,7 +12,11 @@ const RULE: &str = "A copy with a swizzle puts the 16-byte chunks of a row where
 impl Cluster<'_> {
     /// Lanes of a warp load 16 bytes each.
     pub fn check_added(&mut self, w: usize, site: u32, targets: &[(usize, Target)]) {
-        if self.blank.is_some() || !self.kernel.is_added_to_columns(site) || !self.added.insert(site) {
+        let shared = matches!(targets.first(), Some((_, Target::Shared(..))));
+        if !shared || !self.kernel.multiplies {
+            return;
+        }
+        if !self.kernel.is_added_to_columns(site) || !self.added.insert(site) {
             return;
         }
         let cta = self.warps[w].cta;

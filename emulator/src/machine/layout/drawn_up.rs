@@ -152,7 +152,7 @@ impl Cluster<'_> {
         };
         let straight = match by {
             // What lanes store is of one column of a product: they take no turns.
-            Some(By::Swizzle(Swizzle::None)) => self.kernel.loads_of_columns_and_more(store).is_some(),
+            Some(By::Swizzle(Swizzle::None)) => self.kernel.loads_of_columns(store).is_some(),
             // And a product whose chunks are permuted in global memory would lie there in one piece.
             Some(By::Swizzle(_)) if tile.swizzle == Swizzle::None => {
                 tile.is_beside_others() && self.kernel.stores_of_one_column(store)

@@ -27,8 +27,21 @@ pub type Loads = SmallVec<[u32; 4]>;
 /// First registers of accumulators.
 pub type Accumulators = SmallVec<[u16; 2]>;
 
-/// Those of all stores of columns, by the store's statement.
-pub type OfStores = FxHashMap<u32, Loads>;
+/// What the stores of columns store.
+#[derive(Debug, Default)]
+pub struct OfStores {
+    stores: FxHashMap<u32, Stored>,
+    /// The statements that load from memory what is added to columns, as a matrix C is.
+    added: FxHashSet<u32>,
+}
+
+/// What a statement stores.
+#[derive(Debug)]
+struct Stored {
+    loads: Loads,
+    /// And nothing that was loaded from memory.
+    alone: bool,
+}
 
 /// A search for what a statement stores.
 struct Search<'a> {
@@ -37,10 +50,10 @@ struct Search<'a> {
     left: u32,
     /// What was found.
     loads: Loads,
-    /// Whether what is loaded from memory may be added, as a matrix C is.
-    added: bool,
-    /// The statements that load that.
-    others: Loads,
+    /// The columns that the register is computed from which is looked at: the load, and the register that it fills.
+    columns: SmallVec<[(u32, Reg); 4]>,
+    /// The statements that load what is added from memory.
+    added: Loads,
 }
 
 impl Kernel {
@@ -51,26 +64,21 @@ impl Kernel {
 
     /// Whether a statement stores what is computed from registers of `tcgen05.ld` that hold the same columns in each lane, and from nothing else.
     pub fn stores_of_one_column(&self, site: u32) -> bool {
-        self.loads_of_columns(site).is_some()
-    }
-
-    /// The same: the loads.
-    pub fn loads_of_columns(&self, site: u32) -> Option<&Loads> {
-        self.columns.get_or_init(|| self.stores_of_columns(false).0).get(&site)
+        self.of_stores().stores.get(&site).is_some_and(|stored| stored.alone)
     }
 
     /// The loads of a statement that stores what is computed from such registers, and from what is loaded from memory, as a matrix C that is added.
-    pub fn loads_of_columns_and_more(&self, site: u32) -> Option<&Loads> {
-        self.columns_and_more().0.get(&site)
+    pub fn loads_of_columns(&self, site: u32) -> Option<&Loads> {
+        self.of_stores().stores.get(&site).map(|stored| &stored.loads)
     }
 
     /// Whether a statement loads what is computed with such registers, and stored.
     pub fn is_added_to_columns(&self, site: u32) -> bool {
-        self.multiplies && self.columns_and_more().1.contains(&site)
+        self.of_stores().added.contains(&site)
     }
 
-    fn columns_and_more(&self) -> &(OfStores, FxHashSet<u32>) {
-        self.columns_and_more.get_or_init(|| self.stores_of_columns(true))
+    fn of_stores(&self) -> &OfStores {
+        self.columns.get_or_init(|| self.stores_of_columns())
     }
 
     /// The first registers of the accumulators of `wgmma.mma_async` that a statement stores something of, if it stores what is computed from them and from
@@ -137,26 +145,39 @@ impl Kernel {
         (!found.is_empty()).then_some(found)
     }
 
-    fn stores_of_columns(&self, added: bool) -> (OfStores, FxHashSet<u32>) {
-        let mut all = FxHashSet::default();
+    fn stores_of_columns(&self) -> OfStores {
+        let mut found = OfStores::default();
         let mut instructions: FxHashMap<u32, u32> = FxHashMap::default();
         let stores = || self.code.iter().enumerate().filter(|(_, inst)| matches!(inst.op, Op::Store(_)));
         stores().for_each(|(_, inst)| *instructions.entry(inst.site).or_default() += 1);
-        let found = stores().filter_map(|(at, inst)| {
-            let Op::Store(op) = &inst.op else { return None };
-            let mut search = Search { kernel: self, left: MOST, loads: Loads::new(), added, others: Loads::new() };
-            let alone = instructions[&inst.site] == 1;
-            let stored = alone && op.s.iter().all(|&reg| search.from(at, reg, DEEP) == Some(From::Columns));
-            if stored {
-                all.extend(search.others);
+        for (at, inst) in stores().filter(|(_, inst)| instructions[&inst.site] == 1) {
+            let Op::Store(op) = &inst.op else { continue };
+            let mut search =
+                Search { kernel: self, left: MOST, loads: Loads::new(), columns: Default::default(), added: Loads::new() };
+            if let Some(stored) = search.stored(at, &op.s) {
+                found.stores.insert(inst.site, stored);
+                found.added.extend(search.added);
             }
-            stored.then_some((inst.site, search.loads))
-        });
-        (found.collect(), all)
+        }
+        found
     }
 }
 
 impl Search<'_> {
+    fn stored(&mut self, at: usize, regs: &[Reg]) -> Option<Stored> {
+        let mut columns = SmallVec::<[_; 4]>::new();
+        for &reg in regs {
+            if self.from(at, reg, DEEP) != Some(From::Columns) {
+                return None;
+            }
+            columns.push(std::mem::take(&mut self.columns));
+        }
+        let alone = self.added.is_empty();
+        // One number of a row that all registers are computed with, as a factor, says nothing of where the others belong that are loaded from memory.
+        let each_its_own = (1..columns.len()).all(|n| !columns[..n].contains(&columns[n]));
+        (alone || each_its_own).then(|| Stored { loads: std::mem::take(&mut self.loads), alone })
+    }
+
     fn from(&mut self, at: usize, reg: Reg, deep: u32) -> Option<From> {
         let kernel = self.kernel;
         let constant = match reg {
@@ -177,12 +198,11 @@ impl Search<'_> {
                 if !self.loads.contains(&inst.site) {
                     self.loads.push(inst.site);
                 }
+                self.columns.push((inst.site, reg));
                 Some(From::Columns)
             }
-            Op::Load(ref op)
-                if self.added && matches!(op.space, Space::Global | Space::Shared | Space::Generic | Space::Param) =>
-            {
-                self.others.push(inst.site);
+            Op::Load(ref op) if matches!(op.space, Space::Global | Space::Shared | Space::Generic | Space::Param) => {
+                self.added.push(inst.site);
                 Some(From::Numbers)
             }
             // Which of several it is may differ from lane to lane.
