@@ -175,6 +175,11 @@ impl Findings {
 
     /// Whether another finding of these says that a diagnostic follows from it. A note explains no finding.
     fn follows(&self, d: &Diagnostic, row: &Follows, statements: &Statements) -> bool {
+        self.cause_of(d, row, statements).is_some()
+    }
+
+    /// Which one says so.
+    fn cause_of(&self, d: &Diagnostic, row: &Follows, statements: &Statements) -> Option<usize> {
         let &Follows(what, from, belongs, _) = row;
         let unwritten = UNDEFINED.contains(&d.code)
             && d.labels.first().is_some_and(|label| self.never_written.contains(&line(&label.place)));
@@ -188,7 +193,7 @@ impl Findings {
                 && (other.severity > Severity::Note || d.severity == Severity::Note)
                 && belongs(d, other, statements)
         };
-        what.contains(&d.code) && self.list.iter().any(cause)
+        what.contains(&d.code).then(|| self.list.iter().position(cause)).flatten()
     }
 
     /// Where findings of this code are told.
@@ -197,16 +202,23 @@ impl Findings {
         all.filter_map(|d| d.labels.first()).map(|label| line(&label.place)).collect()
     }
 
-    /// Leaves out what follows from what stays, or from what that is left out for: of two that follow from each other, one stays.
+    /// Leaves out what follows from what stays, or from what that is left out for: of two that follow from each other, one stays. What is joined stands there
+    /// in its own words.
     fn drop_what_follows(&mut self, statements: &Statements) {
-        for row in FOLLOWS.iter().filter(|row| row.3 == Then::Dropped) {
+        for row in FOLLOWS.iter().filter(|row| row.3 != Then::Behind) {
             let mut n = 0;
             while n < self.list.len() {
-                if self.follows(&self.list[n], row, statements) {
-                    self.list.remove(n);
-                } else {
+                let Some(cause) = self.cause_of(&self.list[n], row, statements) else {
                     n += 1;
+                    continue;
+                };
+                if row.3 == Then::Joined {
+                    let one = &self.list[n];
+                    let text = format!("in turn, {}", one.title);
+                    let also: Vec<Label> = one.labels.iter().take(1).map(|l| Label::new(l.place.clone(), &text)).collect();
+                    self.list[cause].labels.extend(also);
                 }
+                self.list.remove(n);
             }
         }
     }

@@ -9,6 +9,8 @@ use crate::diagnostic::Diagnostic;
 pub enum Then {
     /// It is not told.
     Dropped,
+    /// It is told with the other one, as a place of that.
+    Joined,
     /// It stands behind all that follow from nothing.
     Behind,
 }
@@ -177,11 +179,11 @@ pub const FOLLOWS: &[Follows] = &[
     // A phase that is too early leaves bytes to the next ones: those are told by their copies, where what was announced is no longer known.
     Follows(&[TOO_EARLY], &[TOO_EARLY], names_copies_alone, Then::Dropped),
     // A piece of a tile was not written anew where its store races with the copy.
-    Follows(&["swizzle-mismatch"], &["race-shared"], is_of_stores_that_race, Then::Dropped),
+    Follows(&["swizzle-mismatch"], &["race-shared"], is_of_stores_that_race, Then::Joined),
     // A copy that does not wait for the accesses of threads also comes before those of its next round.
-    Follows(&["race-shared"], &["race-shared"], comes_before_its_copy_too, Then::Dropped),
+    Follows(&["race-shared"], &["race-shared"], comes_before_its_copy_too, Then::Joined),
     // Who reads too early what another one has written writes over it too early in turn.
-    Follows(&["race-global"], &["race-global"], overwrites_what_it_reads, Then::Dropped),
+    Follows(&["race-global"], &["race-global"], overwrites_what_it_reads, Then::Joined),
     // What is stored to another chunk than its own meets the one that belongs there.
     Follows(&["race-shared"], &["swizzle-mismatch"], is_of_a_misplaced_store, Then::Dropped),
     // Who does not wait at the cluster's barrier does not know what was done before it.

@@ -272,17 +272,21 @@ impl Findings {
     }
 }
 
-/// One descriptor is wrong at all MMAs of a line that are made with it, as where a loop is written out: it is told at the first of them. (Findings of a text
-/// without lines of its source are joined with all others.)
+/// One descriptor is wrong at all MMAs of a line that are made with it, as where a loop is written out: it is told at the first of them. Two lines have two. Of
+/// a text without lines of its source each MMA has its own: what is no error there is joined with all other findings.
 fn each_once(told: Vec<(usize, Diagnostic)>) -> Vec<(usize, Diagnostic)> {
     let what =
         |d: &Diagnostic| (d.code, d.title.clone(), d.help.clone(), d.labels.first().map(|label| label.text.clone()));
-    let joins = |d: &Diagnostic| {
-        d.severity == Severity::Error || d.labels.first().is_some_and(|label| label.place.source.is_some())
+    let joins = |one: &Diagnostic, other: &Diagnostic| {
+        let [Some(a), Some(b)] = [one, other].map(|d| d.labels.first().map(|label| &label.place)) else { return false };
+        match a.source.is_some() || b.source.is_some() {
+            true => a.shown() == b.shown(),
+            false => one.severity == Severity::Error || other.severity == Severity::Error,
+        }
     };
     let mut once: Vec<(usize, Diagnostic)> = Vec::with_capacity(told.len());
     for (first, new) in told {
-        match once.iter_mut().find(|(_, known)| (joins(known) || joins(&new)) && what(known) == what(&new)) {
+        match once.iter_mut().find(|(_, known)| joins(known, &new) && what(known) == what(&new)) {
             Some((_, known)) => {
                 known.count += new.count;
                 known.severity = known.severity.max(new.severity);
@@ -337,8 +341,8 @@ mod tests {
     use super::*;
     use crate::diagnostic::{Place, Source};
 
-    fn told(line: u32, title: &str, source: bool, severity: Severity) -> (usize, Diagnostic) {
-        let source = source.then(|| Source { file: "k.cu".into(), line: 7, column: 1 });
+    fn told(line: u32, title: &str, source: Option<u32>, severity: Severity) -> (usize, Diagnostic) {
+        let source = source.map(|line| Source { file: "k.cu".into(), line, column: 1 });
         let place = Place { line, column: 1, text: "tcgen05.mma".into(), source };
         let labels = vec![Label::new(place, "here")];
         let (title, rule, help) = (title.into(), String::new(), String::new());
@@ -361,10 +365,12 @@ mod tests {
     fn one_descriptor_is_told_once_wherever_its_loop_is_written_out() {
         let counts = |all: Vec<(usize, Diagnostic)>| each_once(all).iter().map(|(_, d)| d.count).collect::<Vec<_>>();
         let of = |source, severity| (1..=20).map(|line| told(line, "N = 128", source, severity)).collect::<Vec<_>>();
-        assert_eq!(counts(of(true, Severity::Finding)), [20]);
-        assert_eq!(counts(of(false, Severity::Error)), [20]);
-        assert_eq!(counts(of(false, Severity::Finding)).len(), 20, "those are joined with all others");
-        let two = [told(1, "N = 128", true, Severity::Error), told(2, "N = 64", true, Severity::Error)];
+        assert_eq!(counts(of(Some(7), Severity::Finding)), [20]);
+        assert_eq!(counts(of(None, Severity::Error)), [20]);
+        assert_eq!(counts(of(None, Severity::Finding)).len(), 20, "those are joined with all others");
+        let two = [told(1, "N = 128", Some(7), Severity::Error), told(2, "N = 64", Some(7), Severity::Error)];
         assert_eq!(counts(two.into()), [1, 1]);
+        let two = [told(1, "N = 128", Some(7), Severity::Error), told(2, "N = 128", Some(9), Severity::Error)];
+        assert_eq!(counts(two.into()), [1, 1], "two lines of a source");
     }
 }
