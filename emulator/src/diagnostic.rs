@@ -123,6 +123,8 @@ pub enum Meaning {
     OneForTwoStages,
     /// A copy to bytes to which another CTA copies, too.
     SameBytes,
+    /// A store that comes behind the copy of its own round: nothing lets that wait for it.
+    ComesLate,
     /// A wait for groups that leaves one which it should not.
     LeavesGroups,
     /// A wait for groups in front of the commit of copies before it.

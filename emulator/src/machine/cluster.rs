@@ -368,7 +368,8 @@ impl<'a> Cluster<'a> {
         let giver = giver.filter(|warp| in_time || heard(warp) && matches!(race.memory, RaceMemory::Shared(_)));
         let relaxed_arrival = giver.and_then(|warp| self.relaxed_arrival_behind(first, &warp.views));
         let narrow_fence = issuer.and_then(|warp| self.narrow_fence_between(first, warp));
-        let race = Race { in_time, relaxed_arrival, narrow_fence, ..race };
+        let comes_late = issuer.is_some_and(|warp| self.was_issued_unheard(first, warp));
+        let race = Race { in_time, relaxed_arrival, narrow_fence, comes_late, ..race };
         let key = (race.conflict.first.site, race.second.site, race.memory, race.conflict.reason);
         let reads = self.reader_of(&race).filter(|_| matches!(race.memory, RaceMemory::Global(_)));
         match self.race_keys.get(&key) {
@@ -380,6 +381,7 @@ impl<'a> Cluster<'a> {
                 known.in_time &= race.in_time;
                 known.relaxed_arrival = known.relaxed_arrival.filter(|_| race.relaxed_arrival.is_some());
                 known.unwaited &= race.unwaited;
+                known.comes_late &= race.comes_late;
                 if let Some(reads) = reads.filter(|reader| !known.readers.contains(reader)) {
                     known.readers.push(reads);
                 }

@@ -288,6 +288,9 @@ pub struct Race {
     pub in_time: bool,
     /// Who made the first, a `tcgen05.ld` or `tcgen05.st`, has synchronised with who made the second, but had not waited for it before.
     pub unwaited: bool,
+    /// The first is a copy out of shared memory, of which who makes the second does not even know that it was issued: where copies do not wait for such stores, the
+    /// second comes late.
+    pub comes_late: bool,
     /// The relaxed arrival at the cluster barrier by which the first was over in time.
     pub relaxed_arrival: Option<u32>,
     /// Waits that had said no by then, and behind which the warps of the first and of the second went on.
@@ -323,6 +326,7 @@ impl Race {
             frees: false,
             in_time: false,
             unwaited: false,
+            comes_late: false,
             relaxed_arrival: None,
             unheeded: vec![],
             group_wait: None,

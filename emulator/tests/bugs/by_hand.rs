@@ -53,7 +53,7 @@ fn pointer(buffer: usize) -> Param {
 }
 
 /// Two by two tiles, of which those at the edge are ragged; C is added.
-fn single() -> Launch {
+pub fn single() -> Launch {
     let (m, n, k) = (200, 136, 160);
     let (a, b, c) = (matrix(m, k, 1, 4), matrix(n, k, 2, 4), matrix(m, n, 3, 32));
     let buffers =
@@ -65,7 +65,7 @@ fn single() -> Launch {
     Launch { grid: [2, 2, 1], block: [128, 1, 1], dynamic_shared: 33024, ..launch }
 }
 
-fn atmem() -> Launch {
+pub fn atmem() -> Launch {
     let (m, n, k) = (200, 128, 320);
     let (a, b) = (matrix(m, k, 1, 4), matrix(n, k, 2, 4));
     let buffers = vec![holding("A", brains(&a)), holding("B", brains(&b)), undefined("D", m * n * 4)];
@@ -75,7 +75,7 @@ fn atmem() -> Launch {
 }
 
 /// Threads read C and store D with the 128-byte swizzle by a mask of 7, and without one by 0.
-fn roles(c_mask: u32, d_mask: u32) -> Launch {
+pub fn roles(c_mask: u32, d_mask: u32) -> Launch {
     let (m, n, k) = (384, 128, 320);
     let (a, b, c) = (matrix(m, k, 1, 4), matrix(n, k, 2, 4), matrix(m, n, 3, 32));
     let buffers =
@@ -93,7 +93,7 @@ fn roles(c_mask: u32, d_mask: u32) -> Launch {
     Launch { grid: [2, 1, 1], block: [192, 1, 1], dynamic_shared: 107008, ..launch }
 }
 
-fn splitk() -> Launch {
+pub fn splitk() -> Launch {
     let (m, n, k) = (256, 128, 576);
     let (a, b) = (matrix(m, k, 1, 4), matrix(n, k, 2, 4));
     let buffers = vec![
@@ -201,6 +201,24 @@ fn a_commit_that_nobody_waits_for_is_named() {
     );
 }
 
+/// One commit stands behind the loop, and comes when its tiles have long been overwritten: it is none to wait for in between.
+#[test]
+fn a_commit_behind_all_rounds_is_not_named_for_the_operands_of_one() {
+    let inside = |line: &&str| line.contains("tcgen05.commit") || line.contains("try_wait") && line.contains("[%r82]");
+    let last = "$L__BB0_21:\n{ .reg .pred Q; .reg .b32 at; setp.eq.b32 Q, %r1, 0; mov.b32 at, raw; add.s32 at, at, 32776;\n\
+                @Q tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [at]; }";
+    let kept: Vec<&str> = SINGLE.lines().filter(|line| !inside(line)).collect();
+    let report = edited(&kept.join("\n"), &single(), None, &[("$L__BB0_21:", last, 1)]);
+    let found = report.findings.iter().find(|found| found.code == "operand-overwritten");
+    let found = found.unwrap_or_else(|| panic!("{}", told(&report.findings)));
+    assert!(
+        found.labels.iter().all(|label| !label.place.text.contains("tcgen05.commit")),
+        "{}",
+        told(&report.findings)
+    );
+    assert!(!found.help.contains("32776"), "{}", found.help);
+}
+
 /// Warps store A to tensor memory, and say so.
 #[test]
 fn an_operand_in_tensor_memory_is_not_waited_for() {
@@ -224,7 +242,25 @@ fn sums_behind_a_relaxed_flag_are_told_once() {
         let report = edited(SPLITK, &splitk(), None, &[(from, to, 1)]);
         let found = only(&report, "race-global");
         assert!(found.title.contains("reads it"), "{}", found.title);
+        let also: Vec<&str> =
+            found.labels.iter().map(|label| &label.text[..]).filter(|text| text.starts_with("in turn, ")).collect();
+        assert!(!also.is_empty() && also.iter().all(|text| text.contains(" writes it, and ")), "{also:?}");
     }
+}
+
+/// Besides, some of them go to the place of another tile: that is told at the same lines.
+#[test]
+fn sums_that_go_to_another_tile_are_seen_beside_a_relaxed_flag() {
+    let aside = "{ .reg .pred Q; .reg .b64 at; setp.gt.u32 Q, %r6, 0; setp.eq.and.u32 Q, %r2, 0, Q; selp.b64 at, 32768, 0, Q; add.s64 at, %rd5, at;\n\
+                 st.global.v4.b32 [at], {%r273, %r274, %r275, %r276}; }";
+    let edits = [
+        ("ld.acquire.gpu", "ld.relaxed.gpu", 1),
+        ("st.global.v4.b32 \t[%rd5], {%r273, %r274, %r275, %r276};", aside, 1),
+    ];
+    let report = edited(SPLITK, &splitk(), None, &edits);
+    let all = told(&report.findings);
+    let other = |label: &emulator::Label| label.text.contains("CTA (1, 0, 0)") && label.text.contains("CTA (0, 0, 1)");
+    assert!(report.findings.iter().any(|found| found.labels.iter().any(other)), "{all}");
 }
 
 /// C lies swizzled, and threads read it straight on; what is stored is of columns of a product, also where C is added.
@@ -241,6 +277,20 @@ fn a_tile_that_is_added_is_read_as_it_was_brought() {
     let report = edited(ROLES, &roles(7, 0), None, &[]);
     let found = only(&report, "swizzle-mismatch");
     assert!(found.title.ends_with("with no swizzle, the copy takes it with the 128-byte swizzle"), "{}", found.title);
+}
+
+/// One number of each row, out of a product, is a factor of what lies in the row: chunks may be taken in whatever order they lie.
+#[test]
+fn rows_that_a_number_of_a_product_scales_may_lie_as_they_do() {
+    let scaled = |line: &str| match line.trim_start().strip_prefix("add.f32 ").and_then(|line| line.rsplit_once(", ")) {
+        Some((operands, _)) => format!("mul.f32 {operands}, %r338;\n"),
+        None => format!("{line}\n"),
+    };
+    let text: String = ROLES.lines().map(scaled).collect();
+    assert_eq!(text.matches(", %r338;").count(), 64, "each number is scaled");
+    let report = edited(&text, &roles(0, 0), None, &[]);
+    assert!(report.findings.is_empty(), "{}", told(&report.findings));
+    assert!(report.notes.iter().all(|note| !note.title.starts_with("threads read")), "{}", told(&report.notes));
 }
 
 /// N is 128 and not 64: twenty MMAs of a loop that is written out have it from one descriptor.
@@ -267,6 +317,23 @@ fn stores_that_come_late_leave_nothing_unwritten() {
         let stores = |line: u32| text[line as usize - 1].contains("st.shared");
         assert!(!pairs.iter().any(|pair| stores(pair[0])), "{seed:?}: {}", told(&report.findings));
     }
+}
+
+/// Two things are wrong of one store and one copy: nobody meets between the stores of D and the copy, and nobody waits until the copy has read them.
+#[test]
+fn a_copy_that_nobody_waits_for_is_told_beside_a_barrier_that_is_missing() {
+    let lines: Vec<&str> = ROLES.lines().collect();
+    let fence = lines.iter().position(|line| line.contains("fence.proxy.async")).expect("one fence");
+    let barrier = (fence..lines.len()).find(|&n| lines[n].contains("bar.sync")).expect("a barrier behind it");
+    let told_of = |waits: bool| {
+        let kept = |(n, line): &(usize, &&str)| *n != barrier && (waits || !line.contains("wait_group.read"));
+        let text: Vec<&str> = lines.iter().enumerate().filter(kept).map(|(_, line)| *line).collect();
+        let report = common::run(&load(&text.join("\n")), &roles(7, 7), None, 20_000_000);
+        let help = |part: &str| report.findings.iter().filter(|found| found.help.contains(part)).count();
+        (help("and a barrier (bar.sync) before the thread behind it issues the copy"), help("wait_group.read 0"))
+    };
+    assert_eq!(told_of(true), (1, 0));
+    assert_eq!(told_of(false), (1, 1));
 }
 
 /// A loop is written out: the statements of one line are one, and a thread that comes there again has not waited. Of two lines, each may be meant to arrive.

@@ -128,22 +128,20 @@ pub fn is_of_a_misplaced_store(one: &Diagnostic, other: &Diagnostic, statements:
     both && misplaced.is_some_and(|store| is_at(one, &store.place))
 }
 
-/// The one is of a store or load of threads that comes when a copy may not be over, though who waits for that has waited as it should; the other of the same
-/// two, where the copy comes second.
+/// The one is of a store that comes behind the copy of its own round, or of a load behind its wait for a copy; the other of the same two, where the copy comes
+/// second. A store that comes when nobody has waited for the copy of the round before is a mistake of its own.
 pub fn comes_before_its_copy_too(one: &Diagnostic, other: &Diagnostic, statements: &Statements) -> bool {
     let ([access, copy, rest @ ..], [second, first, ..]) = (&one.labels[..], &other.labels[..]) else { return false };
     let same = |a: &Label, b: &Label| a.place.shown() == b.place.shown();
     let beside = |a: &Place, b: &Place| statements.lead_straight(a, b) || statements.lead_straight(b, a);
-    let store = |label: &Label| statements.are(&label.place, Does::Stores);
-    // Who reads behind a wait that was right reads another round than that: copies go on without it. Who stores does not hear of the thread that has waited
-    // until the copy has read: the barrier lacks that both go by. One that nobody waits for is a mistake of its own.
-    let plain = |label: &&Label| label.meaning == Meaning::Plain;
-    let waits = |what| rest.iter().filter(plain).any(|label| statements.are(&label.place, what));
-    let (reads_behind_its_wait, nobody_hears) = (waits(Does::Waits), store(access) && waits(Does::WaitsForGroups));
-    (reads_behind_its_wait || nobody_hears)
+    // Who has waited as it should reads another round than it waited for, since the copies go on without it.
+    let waited = rest.iter().any(|label| statements.are(&label.place, Does::Waits) && !label.passed_wrongly());
+    let late = access.meaning == Meaning::ComesLate;
+    (late || waited)
         && statements.are(&copy.place, Does::Copies)
         && !statements.are(&access.place, Does::Copies)
-        && (same(access, first) || nobody_hears && store(first) && beside(&access.place, &first.place))
+        && (same(access, first)
+            || late && statements.are(&first.place, Does::Stores) && beside(&access.place, &first.place))
         && same(copy, second)
         && one.severity == other.severity
 }

@@ -136,6 +136,14 @@ impl Cluster<'_> {
                 if told.is_some() {
                     return told;
                 }
+                if race.comes_late && matches!(other, Some(ActorKind::Warp(_))) {
+                    return cure(
+                        BEFORE_RULE,
+                        "Let every thread that writes it execute fence.proxy.async.shared::cta and a barrier (bar.sync) before the thread behind it issues \
+                         the copy."
+                            .into(),
+                    );
+                }
                 let then = then(warp, second);
                 let (commit, wait) = ("cp.async.bulk.commit_group", "cp.async.bulk.wait_group");
                 if reads {

@@ -26,6 +26,27 @@ impl Cluster<'_> {
         Some((label, help))
     }
 
+    /// The same where threads arrive, too: more warps arrive and commit than it counts arrivals.
+    pub fn counts_too_few_that_come(&self, barrier: u32, waiter: usize) -> Option<(Label, String)> {
+        let b = &self.barriers[barrier as usize];
+        let threads = self.warps_that_arrive(b);
+        let commits =
+            distinct(b.came.iter().filter(|came| self.is_commit(came.site)).map(|came| came.warp)).len() as u32;
+        if threads == 0 || threads + commits <= b.expected || !self.has_more_phases_than_waits(barrier, waiter) {
+            return None;
+        }
+        let name = self.barrier_name(barrier);
+        let (expected, threads) = (counted(b.expected, "arrival"), counted(threads, "warp"));
+        let text =
+            format!("{name} is initialised for {expected} a phase; the threads of {threads} arrive at it, and commits");
+        let label = self.label(b.init.site, text).that_means(Meaning::CountsTooFew);
+        let help = format!(
+            "Initialise {name} for as many arrivals as come in a round, by threads and by commits: with {}, it is complete before the last.",
+            b.expected
+        );
+        Some((label, help))
+    }
+
     /// The warp that makes the second access of a race, or gives it to an engine.
     pub fn second_warp(&self, race: &Race) -> Option<usize> {
         match self.kind(race.second) {

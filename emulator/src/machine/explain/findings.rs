@@ -215,8 +215,10 @@ impl Findings {
                 if row.3 == Then::Joined {
                     let one = &self.list[n];
                     let text = format!("in turn, {}", one.title);
-                    let also: Vec<Label> = one.labels.iter().take(1).map(|l| Label::new(l.place.clone(), &text)).collect();
-                    self.list[cause].labels.extend(also);
+                    let also = one.labels.first().map(|label| Label::new(label.place.clone(), &text));
+                    let known = &mut self.list[cause].labels;
+                    let is_new = !known.iter().any(|label| without_bytes(&label.text) == without_bytes(&text));
+                    known.extend(also.filter(|_| is_new));
                 }
                 self.list.remove(n);
             }
@@ -280,6 +282,13 @@ impl Findings {
         let notes = one_of_each_first(notes).into_iter().chain(one_of_each_first(last));
         (first.into_iter().chain(late).collect(), notes.collect())
     }
+}
+
+/// A text without the numbers of the bytes and elements that it names.
+pub fn without_bytes(text: &str) -> String {
+    let mut parts = text.split(" byte ").flat_map(|part| part.split(" (element "));
+    let first = parts.next().unwrap_or_default().to_string();
+    parts.fold(first, |all, part| all + " " + part.trim_start_matches(|c: char| c.is_ascii_digit()))
 }
 
 /// Notes in an order in which the first of each code come first: of a few that are shown, each is about something else.

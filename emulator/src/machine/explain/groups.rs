@@ -6,6 +6,7 @@ use crate::diagnostic::Meaning;
 use crate::machine::cluster::Cluster;
 use crate::machine::state::{ActorKind, Race};
 use crate::machine::tma::bulk::BulkGroups;
+use crate::machine::warp::Warp;
 use crate::order::Stamp;
 use crate::program::facts::leads;
 use crate::program::op::{Inst, Op, Reg};
@@ -52,6 +53,14 @@ impl Cluster<'_> {
         let (ActorKind::BulkReads { warp } | ActorKind::BulkWrites { warp }) = self.kind(copy)? else { return None };
         let mut threads = self.warps.get(warp as usize)?.bulk.values();
         threads.find(|groups| [groups.reads.actor, groups.writes.actor].contains(&copy.actor))
+    }
+
+    /// Whether a warp does not even know that a copy out of shared memory was issued.
+    pub fn was_issued_unheard(&self, copy: Stamp, by: &Warp) -> bool {
+        let Some(ActorKind::BulkReads { warp }) = self.kind(copy) else { return false };
+        let issued = self.bulk_groups_of(copy).and_then(|groups| groups.issued(copy.epoch));
+        let issuer = self.warps.get(warp as usize).map(|warp| warp.actor);
+        matches!((issued, issuer), (Some(epoch), Some(actor)) if actor != by.actor && !by.has_heard_of(actor, epoch))
     }
 
     /// How many groups the thread that issued a copy has committed behind the copy's by now.

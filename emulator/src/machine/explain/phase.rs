@@ -200,6 +200,11 @@ impl Cluster<'_> {
             Some(seen) => format!("passed on phase {seen}"),
             None => "passed at once, on a fresh mbarrier".to_string(),
         };
+        // Who waits for one phase after the other meets them late where each arrival completes one.
+        let counts = |waiter: usize| self.counts_too_few_that_come(commit.barrier, waiter);
+        if let Some(told) = self.second_warp(race).filter(|_| !passed.again).and_then(counts) {
+            return Some(told);
+        }
         let (before, meaning) = passed_before(passed.again);
         let label = self.label(passed.site, format!("this wait for parity {} of {name} {on}{before}", passed.parity));
         let label = label.that_means(meaning);

@@ -227,7 +227,8 @@ impl Cluster<'_> {
                 verb(second_writes)
             ),
             cure.labels_behind([
-                self.label(second.site, format!("{} {} it here", self.who(second), verb(second_writes))),
+                self.label(second.site, format!("{} {} it here", self.who(second), verb(second_writes)))
+                    .that_means(if race.comes_late { Meaning::ComesLate } else { Meaning::Plain }),
                 self.label(first.site, format!("{} {} it here", self.who(first), verb(first_writes))),
             ]),
             cure.rule,

@@ -21,8 +21,6 @@ pub enum Does {
     Reads,
     /// A wait for a phase of an mbarrier.
     Waits,
-    /// A wait for bulk groups.
-    WaitsForGroups,
     /// A CTA barrier.
     Meets,
     /// A copy of the TMA engine.
@@ -127,7 +125,6 @@ impl<'a> Statements<'a> {
                 Op::Commit { .. } => Does::Commits,
                 Op::TensorLoad { .. } => Does::Reads,
                 Op::BarrierWait { .. } => Does::Waits,
-                Op::BulkWait { .. } => Does::WaitsForGroups,
                 Op::Mma(_) => Does::Multiplies,
                 Op::Tma(_) => Does::Copies,
                 Op::AsyncCopy { .. } => Does::CopiesChunks,

@@ -349,7 +349,7 @@ impl Cluster<'_> {
             "A tensor copy moves the whole of its box to shared memory (PTX ISA, cp.async.bulk.tensor). Other bytes of the box were \
              read; nothing that was computed depends on these.",
             match self.kernel.multiplies {
-                true => "Let the MMAs go over the whole depth of the tile, 16 elements each, or load a smaller box.",
+                true => "Let the MMAs go over the whole depth of the tile (of rows along K, 32 bytes each), or load a smaller box.",
                 false => "Read the rest of the box, or load a smaller one.",
             }
             .into(),

@@ -6,7 +6,7 @@ use super::slices::{self, Tile};
 use crate::diagnostic::{Diagnostic, Label, Meaning, Severity, join_labels};
 use crate::machine::cluster::Cluster;
 use crate::machine::explain::belongs::has_line;
-use crate::machine::explain::findings::Findings;
+use crate::machine::explain::findings::{Findings, without_bytes};
 use crate::machine::explain::statements::{Does, Statements};
 use crate::machine::mma::instruction_descriptor::InstructionDescriptor;
 
@@ -275,8 +275,17 @@ impl Findings {
 /// One descriptor is wrong at all MMAs of a line that are made with it, as where a loop is written out: it is told at the first of them. Two lines have two. Of
 /// a text without lines of its source each MMA has its own: what is no error there is joined with all other findings.
 fn each_once(told: Vec<(usize, Diagnostic)>) -> Vec<(usize, Diagnostic)> {
-    let what =
-        |d: &Diagnostic| (d.code, d.title.clone(), d.help.clone(), d.labels.first().map(|label| label.text.clone()));
+    let text = |d: &Diagnostic| d.labels.first().map(|label| label.text.clone());
+    // Of a loop that goes on too far, or by too much, each round reads elsewhere, in each stage: the same words, and other bytes.
+    let elsewhere = |a: &Diagnostic, b: &Diagnostic| {
+        let words = |text: &str| without_bytes(text);
+        a.code == "box-mismatch"
+            && words(&a.title) == words(&b.title)
+            && text(a).as_deref().map(words) == text(b).as_deref().map(words)
+    };
+    let alike = |a: &Diagnostic, b: &Diagnostic| {
+        (a.code, &a.help) == (b.code, &b.help) && ((&a.title, text(a)) == (&b.title, text(b)) || elsewhere(a, b))
+    };
     let joins = |one: &Diagnostic, other: &Diagnostic| {
         let [Some(a), Some(b)] = [one, other].map(|d| d.labels.first().map(|label| &label.place)) else { return false };
         match a.source.is_some() || b.source.is_some() {
@@ -286,7 +295,7 @@ fn each_once(told: Vec<(usize, Diagnostic)>) -> Vec<(usize, Diagnostic)> {
     };
     let mut once: Vec<(usize, Diagnostic)> = Vec::with_capacity(told.len());
     for (first, new) in told {
-        match once.iter_mut().find(|(_, known)| joins(known, &new) && what(known) == what(&new)) {
+        match once.iter_mut().find(|(_, known)| joins(known, &new) && alike(known, &new)) {
             Some((_, known)) => {
                 known.count += new.count;
                 known.severity = known.severity.max(new.severity);
@@ -372,5 +381,11 @@ mod tests {
         assert_eq!(counts(two.into()), [1, 1]);
         let two = [told(1, "N = 128", Some(7), Severity::Error), told(2, "N = 128", Some(9), Severity::Error)];
         assert_eq!(counts(two.into()), [1, 1], "two lines of a source");
+        let beyond = |byte: u32, title: &str| {
+            let (first, d) =
+                told(byte, &format!("{title} begins in row 1 of the box at byte {byte}"), Some(7), Severity::Finding);
+            (first, Diagnostic { code: "box-mismatch", ..d })
+        };
+        assert_eq!(counts(vec![beyond(0, "A"), beyond(16384, "A"), beyond(0, "B")]), [2, 1], "in each stage");
     }
 }

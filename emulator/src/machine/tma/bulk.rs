@@ -7,6 +7,9 @@ use crate::machine::warp::registers::lanes;
 use crate::machine::warp::{Queue, State};
 use std::collections::VecDeque;
 
+/// So many groups are remembered, with when they began.
+const REMEMBERED: usize = 64;
+
 /// The bulk groups of a thread.
 #[derive(Debug, Default)]
 pub struct BulkGroups {
@@ -15,6 +18,8 @@ pub struct BulkGroups {
     /// Groups that were not waited for, oldest first: number, copies.
     groups: VecDeque<(u32, Vec<usize>)>,
     pub next: u32,
+    /// The warp's epoch behind the first copy of each of the newest groups, by the group's number.
+    issued: VecDeque<(u32, u32)>,
     /// What the groups read, and what they write: epochs are the numbers of the groups.
     pub reads: Queue,
     pub writes: Queue,
@@ -24,6 +29,22 @@ pub struct BulkGroups {
 }
 
 impl BulkGroups {
+    /// A copy begins; the warp's epoch behind that.
+    pub fn begins(&mut self, copy: usize, epoch: u32) {
+        self.open.push(copy);
+        if self.issued.back().is_none_or(|&(group, _)| group != self.next) {
+            if self.issued.len() == REMEMBERED {
+                self.issued.pop_front();
+            }
+            self.issued.push_back((self.next, epoch));
+        }
+    }
+
+    /// The warp's epoch behind the first copy of a group, if that is remembered.
+    pub fn issued(&self, group: u32) -> Option<u32> {
+        self.issued.iter().rev().find(|issued| issued.0 == group).map(|issued| issued.1)
+    }
+
     /// Copies that the thread has not waited for.
     pub fn pending(&self) -> impl Iterator<Item = usize> {
         self.open.iter().chain(self.groups.iter().flat_map(|(_, copies)| copies)).copied()

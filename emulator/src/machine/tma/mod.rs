@@ -288,7 +288,8 @@ impl Cluster<'_> {
         };
         let n = self.begin_copy(copy);
         if !load {
-            self.bulk_groups(w, lane).open.push(n);
+            let epoch = self.warps[w].epoch;
+            self.bulk_groups(w, lane).begins(n, epoch);
         }
         self.trace_copy(n, (&coordinates, &extents), Span { w, issued: now, start, end: done });
         if early {

@@ -152,8 +152,13 @@ impl Kernel {
         stores().for_each(|(_, inst)| *instructions.entry(inst.site).or_default() += 1);
         for (at, inst) in stores().filter(|(_, inst)| instructions[&inst.site] == 1) {
             let Op::Store(op) = &inst.op else { continue };
-            let mut search =
-                Search { kernel: self, left: MOST, loads: Loads::new(), columns: Default::default(), added: Loads::new() };
+            let mut search = Search {
+                kernel: self,
+                left: MOST,
+                loads: Loads::new(),
+                columns: Default::default(),
+                added: Loads::new(),
+            };
             if let Some(stored) = search.stored(at, &op.s) {
                 found.stores.insert(inst.site, stored);
                 found.added.extend(search.added);
