@@ -114,8 +114,12 @@ pub fn is_of_stores_that_race(one: &Diagnostic, other: &Diagnostic, statements: 
     let beside = |a: &Place, b: &Place| {
         a.shown() == b.shown() || statements.lead_straight(a, b) || statements.lead_straight(b, a)
     };
-    let stores = [store, first].iter().all(|label| statements.are(&label.place, Does::Stores));
-    stores && copy.place.shown() == second.place.shown() && beside(&store.place, &first.place)
+    let stores = |label: &Label| statements.are(&label.place, Does::Stores);
+    let race = |copies: &Label, raced: &Label| {
+        stores(raced) && copy.place.shown() == copies.place.shown() && beside(&store.place, &raced.place)
+    };
+    // They may have come in both orders.
+    stores(store) && (race(second, first) || race(first, second))
 }
 
 /// The other begins with a store of threads, and the one is of it and of another one, or of it in two threads.
@@ -328,6 +332,11 @@ pub fn is_of_a_count_that_is_told(one: &Diagnostic, other: &Diagnostic, _: &Stat
     let counts = |label: &&Label| label.meaning == Meaning::CountsTooFew;
     let init = one.labels.first().filter(counts);
     init.is_some_and(|init| other.labels.iter().filter(counts).any(|label| label.place.shown() == init.place.shown()))
+}
+
+/// The other names an mbarrier that counts too few arrivals.
+pub fn says_that_one_counts_too_few(_: &Diagnostic, other: &Diagnostic, _: &Statements) -> bool {
+    says(other, Meaning::CountsTooFew)
 }
 
 /// The other names a multicast whose mask leaves out a CTA, and the one the same copy.

@@ -169,6 +169,8 @@ pub const FOLLOWS: &[Follows] = &[
     Follows(&["hang"], &["mma-not-awaited"], arrives_behind, Then::Behind),
     // So does who multiplies what it has not waited for: its commits come too early.
     Follows(&["hang"], &["race-tensor"], commits_behind_its_mma, Then::Behind),
+    // So do phases that are complete before all have arrived.
+    Follows(&["hang", "accumulator-overwritten"], &["race-tensor"], says_that_one_counts_too_few, Then::Behind),
     // What a warp stores behind a load of a product that it has not waited for.
     Follows(
         &["race-shared", "operand-not-ready", "operand-overwritten"],
