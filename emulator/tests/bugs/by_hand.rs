@@ -12,7 +12,7 @@ const ATMEM: &str = include_str!("../cuda/atmem.ptx");
 const ROLES: &str = include_str!("../cuda/roles.ptx");
 const SPLITK: &str = include_str!("../cuda/splitk.ptx");
 
-fn halves(values: &[i32]) -> Vec<u8> {
+pub fn halves(values: &[i32]) -> Vec<u8> {
     values.iter().flat_map(|&x| f16::from_f32(x as f32).to_bits().to_le_bytes()).collect()
 }
 
@@ -20,11 +20,11 @@ fn brains(values: &[i32]) -> Vec<u8> {
     values.iter().flat_map(|&x| bf16::from_f32(x as f32).to_bits().to_le_bytes()).collect()
 }
 
-fn undefined(name: &str, bytes: usize) -> Buffer {
+pub fn undefined(name: &str, bytes: usize) -> Buffer {
     Buffer { name: name.into(), content: Content::Undefined { bytes: bytes as u64 }, ..Default::default() }
 }
 
-fn map(buffer: usize, element: Element, [rows, columns]: [u64; 2], box_rows: u32) -> Param {
+pub fn map(buffer: usize, element: Element, [rows, columns]: [u64; 2], box_rows: u32) -> Param {
     let map = TensorMap {
         address: 0,
         element,
@@ -48,12 +48,12 @@ fn launch(entry: &str, mut buffers: Vec<Buffer>, sizes: [usize; 3], mut params: 
     Launch { entry: entry.into(), buffers, params, cluster: [1, 1, 1], ..Default::default() }
 }
 
-fn pointer(buffer: usize) -> Param {
+pub fn pointer(buffer: usize) -> Param {
     Param::Pointer { buffer, offset: 0 }
 }
 
 /// Two by two tiles, of which those at the edge are ragged; C is added.
-pub fn single() -> Launch {
+fn single() -> Launch {
     let (m, n, k) = (200, 136, 160);
     let (a, b, c) = (matrix(m, k, 1, 4), matrix(n, k, 2, 4), matrix(m, n, 3, 32));
     let buffers =
@@ -65,7 +65,7 @@ pub fn single() -> Launch {
     Launch { grid: [2, 2, 1], block: [128, 1, 1], dynamic_shared: 33024, ..launch }
 }
 
-pub fn atmem() -> Launch {
+fn atmem() -> Launch {
     let (m, n, k) = (200, 128, 320);
     let (a, b) = (matrix(m, k, 1, 4), matrix(n, k, 2, 4));
     let buffers = vec![holding("A", brains(&a)), holding("B", brains(&b)), undefined("D", m * n * 4)];
@@ -75,7 +75,7 @@ pub fn atmem() -> Launch {
 }
 
 /// Threads read C and store D with the 128-byte swizzle by a mask of 7, and without one by 0.
-pub fn roles(c_mask: u32, d_mask: u32) -> Launch {
+fn roles(c_mask: u32, d_mask: u32) -> Launch {
     let (m, n, k) = (384, 128, 320);
     let (a, b, c) = (matrix(m, k, 1, 4), matrix(n, k, 2, 4), matrix(m, n, 3, 32));
     let buffers =
@@ -93,7 +93,7 @@ pub fn roles(c_mask: u32, d_mask: u32) -> Launch {
     Launch { grid: [2, 1, 1], block: [192, 1, 1], dynamic_shared: 107008, ..launch }
 }
 
-pub fn splitk() -> Launch {
+fn splitk() -> Launch {
     let (m, n, k) = (256, 128, 576);
     let (a, b) = (matrix(m, k, 1, 4), matrix(n, k, 2, 4));
     let buffers = vec![
@@ -109,7 +109,7 @@ pub fn splitk() -> Launch {
 
 /// A run of the kernel with some of its text changed, as often as it says.
 #[track_caller]
-fn edited(text: &str, launch: &Launch, seed: Option<u64>, edits: &[(&str, &str, usize)]) -> Report {
+pub fn edited(text: &str, launch: &Launch, seed: Option<u64>, edits: &[(&str, &str, usize)]) -> Report {
     let mut text = text.to_string();
     for (from, to, times) in edits {
         assert_eq!(text.matches(from).count(), *times, "{from}");
@@ -134,7 +134,7 @@ fn only<'r>(report: &'r Report, code: &str) -> &'r Diagnostic {
     &report.findings[0]
 }
 
-fn as_f16(bytes: &[u8]) -> f32 {
+pub fn as_f16(bytes: &[u8]) -> f32 {
     f16::from_le_bytes([bytes[0], bytes[1]]).to_f32()
 }
 
@@ -142,7 +142,7 @@ fn as_bf16(bytes: &[u8]) -> f32 {
     bf16::from_le_bytes([bytes[0], bytes[1]]).to_f32()
 }
 
-fn as_f32(bytes: &[u8]) -> f32 {
+pub fn as_f32(bytes: &[u8]) -> f32 {
     f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
 }
 

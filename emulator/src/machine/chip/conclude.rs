@@ -111,7 +111,11 @@ impl<'a> Chip<'a> {
             told.into_iter().flatten().for_each(|finding| findings.add(finding));
         }
         if completed && findings.is_empty() {
-            let told = [self.placed.judge_columns(self.s.kernel, label), self.placed.judge_lanes(label)];
+            let told = [
+                self.placed.judge_columns(self.s.kernel, label),
+                self.placed.judge_lanes(label),
+                self.placed.judge_chunks(label),
+            ];
             told.into_iter().flatten().for_each(|told| findings.add(told));
         }
         if completed && findings.is_empty() {

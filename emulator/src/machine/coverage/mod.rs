@@ -2,6 +2,7 @@
 //! another place, accumulators that nobody reads.
 
 pub mod accumulators;
+pub mod chunks;
 pub mod drained;
 pub mod factors_left;
 pub mod inputs;

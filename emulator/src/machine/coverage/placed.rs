@@ -3,6 +3,7 @@
 //!
 //! [`super::stored`] finds out what is stored where.
 
+use super::chunks::Reordered;
 use super::lanes::Changed;
 use super::order;
 use super::sums::Line;
@@ -43,6 +44,8 @@ pub(super) struct Stored {
     pub(super) epoch: u32,
     pub(super) places: Places,
     pub(super) of: Option<Arc<Of>>,
+    /// The columns of tensor memory that it stores, if they are one behind the other: the first, and how many.
+    pub(super) columns: Option<(u32, u32)>,
 }
 
 /// A box that was stored, or rows of a tile that a warp did.
@@ -58,8 +61,10 @@ pub(super) struct Seen {
 /// What is known of a cluster, and of all clusters.
 #[derive(Debug, Default)]
 pub struct Placed {
-    /// What a warp has loaded last by a statement.
-    pub(super) loaded: FxHashMap<(usize, u32), Arc<Of>>,
+    /// What a warp has loaded last by a statement, and from which column on.
+    pub(super) loaded: FxHashMap<(usize, u32), (Arc<Of>, u32)>,
+    /// Chunks of a tile that hold other columns than their place says.
+    pub(super) chunks: Option<Reordered>,
     pub(super) stored: FxHashMap<(usize, u32), Stored>,
     /// The last product that a warp has stored to global memory by a statement.
     pub(super) direct: FxHashMap<(usize, u32), Arc<Of>>,
@@ -170,6 +175,7 @@ impl Placed {
         self.stores.extend(other.stores);
         self.lanes = self.lanes.map(|own| own.or(other.lanes)).or(other.lanes);
         self.permuted = self.permuted.take().or(other.permuted);
+        self.chunks = self.chunks.or(other.chunks);
     }
 
     /// A warp's rows of a product are stored from this row of D on.
@@ -196,6 +202,11 @@ impl Placed {
     /// The same of rows that lanes store in each other's places.
     pub fn judge_lanes(&self, label: impl Fn(u32, String) -> Label) -> Option<Diagnostic> {
         Some(self.lanes?.said(label))
+    }
+
+    /// The same of 16-byte chunks of a tile that a copy stores.
+    pub fn judge_chunks(&self, label: impl Fn(u32, String) -> Label) -> Option<Diagnostic> {
+        Some(self.chunks?.said(label))
     }
 
     pub(super) fn note_lanes(&mut self, rows: &[u32], straight: bool, store: u32, copy: Option<u32>) {

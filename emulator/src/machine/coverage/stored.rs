@@ -3,6 +3,7 @@
 //! Of what threads store it is known which sum it is of where it is computed from registers of `tcgen05.ld` alone, or from those of `wgmma.mma_async`, and
 //! each lane stores 16 bytes of a row, or the lanes store rows of D in global memory, one behind the other.
 
+use super::chunks::{Order, Reordered};
 use super::lanes;
 use super::placed::{Of, Seen, Stored};
 use super::sums::Sum;
@@ -32,7 +33,7 @@ impl Cluster<'_> {
             Some(Arc::new(Of { rows, columns: sum.of[1].clone(), mma: sum.mma, row, epoch: mma.stamp.epoch }))
         });
         match of {
-            Some(of) => self.placed.loaded.insert((w, site), of),
+            Some(of) => self.placed.loaded.insert((w, site), (of, column)),
             None => self.placed.loaded.remove(&(w, site)),
         };
     }
@@ -67,13 +68,17 @@ impl Cluster<'_> {
             return of.into_iter().for_each(|of| self.note_rows_of_sums(w, site, of, (1, bytes), targets));
         }
         let Some(places) = places_in(self.warps[w].cta, targets) else { return };
-        self.placed.stored.insert((w, site), Stored { epoch: self.warps[w].epoch, places, of });
+        let columns = self.kernel.columns_in_a_row(site).and_then(|(load, first, count)| {
+            let (_, column) = self.placed.loaded.get(&(w, load))?;
+            Some((column + first, count))
+        });
+        self.placed.stored.insert((w, site), Stored { epoch: self.warps[w].epoch, places, of, columns });
     }
 
     /// What a statement stores of a product that the warp has loaded from tensor memory, whatever it adds to that: the sum belongs where the product does.
     fn in_columns(&self, w: usize, site: u32) -> Option<Arc<Of>> {
         let loads = self.kernel.loads_of_columns(site)?;
-        let mut all = loads.iter().map(|load| self.placed.loaded.get(&(w, *load)));
+        let mut all = loads.iter().map(|load| self.placed.loaded.get(&(w, *load)).map(|loaded| &loaded.0));
         let first = all.next().flatten();
         first.filter(|_| all.all(|of| of == first)).cloned()
     }
@@ -86,7 +91,9 @@ impl Cluster<'_> {
         }
         let Some(of) = self.in_registers(w, site) else { return };
         let places = rows.iter().map(|row| row.offset).collect();
-        self.placed.stored.insert((w, site), Stored { epoch: self.warps[w].epoch, places, of: Some(of) });
+        self.placed
+            .stored
+            .insert((w, site), Stored { epoch: self.warps[w].epoch, places, of: Some(of), columns: None });
     }
 
     /// What a statement stores of an accumulator in registers.
@@ -158,6 +165,7 @@ impl Cluster<'_> {
         let chunk = GRANULE as u32;
         let mut found: Option<&Arc<Of>> = None;
         let mut rows = SmallVec::<[(Arc<Of>, i64); 8]>::new();
+        let mut order = Order::new();
         // Each warp has 32 lanes of the accumulator.
         for row in (0..tile.rows).step_by(LANES as usize / 4) {
             for column in 0..tile.pitch / chunk {
@@ -177,6 +185,9 @@ impl Cluster<'_> {
                     return;
                 }
                 let Some(of) = stored.of.as_ref() else { return };
+                if row == 0 {
+                    order.push((writer.site, stored.columns));
+                }
                 let own = || stored.places.first().map(|&at| i64::from(tile.place(at).0));
                 if let Some(own) = of.row.and_then(|_| own()) {
                     rows.push((Arc::clone(of), to.at[1] + own));
@@ -188,6 +199,9 @@ impl Cluster<'_> {
             }
         }
         let Some(of) = found.map(|of| Of::clone(of)) else { return };
+        if self.placed.chunks.is_none() && order.len() == (tile.pitch / chunk) as usize {
+            self.placed.chunks = Reordered::of(&order, tile.site);
+        }
         let address = to.address.wrapping_add_signed(to.plane);
         rows.into_iter().for_each(|(of, at)| self.placed.stored_from(tile.site, &of, (address, at)));
         self.placed.add(Seen { copy: tile.site, to, of, by_threads: false });

@@ -35,10 +35,14 @@ pub struct OfStores {
     added: FxHashSet<u32>,
 }
 
+/// Columns one behind the other, of one load: its statement, the first of them, counted from the load's first, and how many there are.
+pub type InARow = (u32, u32, u32);
+
 /// What a statement stores.
 #[derive(Debug)]
 struct Stored {
     loads: Loads,
+    in_a_row: Option<InARow>,
     /// And nothing that was loaded from memory.
     alone: bool,
 }
@@ -50,8 +54,8 @@ struct Search<'a> {
     left: u32,
     /// What was found.
     loads: Loads,
-    /// The columns that the register is computed from which is looked at: the load, and the register that it fills.
-    columns: SmallVec<[(u32, Reg); 4]>,
+    /// The columns that the register is computed from which is looked at: the load, and which of its registers it is.
+    columns: SmallVec<[(u32, u32); 4]>,
     /// The statements that load what is added from memory.
     added: Loads,
 }
@@ -70,6 +74,11 @@ impl Kernel {
     /// The loads of a statement that stores what is computed from such registers, and from what is loaded from memory, as a matrix C that is added.
     pub fn loads_of_columns(&self, site: u32) -> Option<&Loads> {
         self.of_stores().stores.get(&site).map(|stored| &stored.loads)
+    }
+
+    /// The columns that such a statement stores, if they are one behind the other.
+    pub fn columns_in_a_row(&self, site: u32) -> Option<InARow> {
+        self.of_stores().stores.get(&site)?.in_a_row
     }
 
     /// Whether a statement loads what is computed with such registers, and stored.
@@ -168,6 +177,19 @@ impl Kernel {
     }
 }
 
+/// Columns of registers one behind the other: whether the columns are so, too.
+fn in_a_row(mut columns: impl Iterator<Item = (u32, u32)>) -> Option<InARow> {
+    let (load, first) = columns.next()?;
+    let mut count = 1;
+    for column in columns {
+        if column != (load, first + count) {
+            return None;
+        }
+        count += 1;
+    }
+    Some((load, first, count))
+}
+
 impl Search<'_> {
     fn stored(&mut self, at: usize, regs: &[Reg]) -> Option<Stored> {
         let mut columns = SmallVec::<[_; 4]>::new();
@@ -180,7 +202,9 @@ impl Search<'_> {
         let alone = self.added.is_empty();
         // One number of a row that all registers are computed with, as a factor, says nothing of where the others belong that are loaded from memory.
         let each_its_own = (1..columns.len()).all(|n| !columns[..n].contains(&columns[n]));
-        (alone || each_its_own).then(|| Stored { loads: std::mem::take(&mut self.loads), alone })
+        columns.iter_mut().for_each(|columns| columns.sort_unstable());
+        let in_a_row = in_a_row(columns.iter().flatten().copied());
+        (alone || each_its_own).then(|| Stored { loads: std::mem::take(&mut self.loads), in_a_row, alone })
     }
 
     fn from(&mut self, at: usize, reg: Reg, deep: u32) -> Option<From> {
@@ -199,11 +223,12 @@ impl Search<'_> {
         let inst = &kernel.code[writer];
         match inst.op {
             _ if inst.facts.guarded => None,
-            Op::TensorLoad { shape: TensorShape::S32x32b, .. } => {
+            Op::TensorLoad { shape: TensorShape::S32x32b, ref d, pack, .. } => {
                 if !self.loads.contains(&inst.site) {
                     self.loads.push(inst.site);
                 }
-                self.columns.push((inst.site, reg));
+                let which = d.iter().position(|&to| Reg::B32(to) == reg)?;
+                self.columns.push((inst.site, which as u32 * if pack { 2 } else { 1 }));
                 Some(From::Columns)
             }
             Op::Load(ref op) if matches!(op.space, Space::Global | Space::Shared | Space::Generic | Space::Param) => {
