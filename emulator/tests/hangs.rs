@@ -139,6 +139,26 @@ fn nobody_else_comes_to_a_cta_barrier() {
     assert_eq!(others, [false, true], "the wait of warp 2 is not the cause: {found:#?}");
 }
 
+/// All three warps meet at a barrier twice, and warp 0 alone once more, behind a guard. Told is that statement, and what leads the others past it,
+/// wherever warp 0 is stuck. Where warp 0 and the others have statements of their own, and warp 2 is missing, it is not theirs.
+#[test]
+fn a_barrier_behind_a_guard_is_told_with_the_guard() {
+    let meet = "bar.sync 1, 96;\n";
+    let guard = "setp.ge.u32 %p1, %r0, 32;\n@%p1 bra PAST;\nbar.sync 1, 96;\nPAST:\n";
+    for (body, elsewhere) in [(format!("{meet}{meet}{guard}"), false), (format!("{meet}{guard}{meet}"), true)] {
+        let found = of_three_warps(&body);
+        assert_eq!(found.title, "CTA barrier 1 waits for 96 threads and gets 32", "{found:#?}");
+        let said = |text: &str| found.labels.iter().any(|label| label.text.contains(text) && !label.aside);
+        assert_eq!(said("32 of the 96 threads that meet at it come here"), elsewhere, "{found:#?}");
+        assert!(said("warps 1 to 2 come here, and none goes on to it"), "{found:#?}");
+        assert!(found.help.contains("in front of the guard"), "{found:#?}");
+    }
+    let apart = "setp.ge.u32 %p1, %r0, 32;\n@%p1 bra OTHERS;\nbar.sync 1, 96;\nbar.sync 1, 96;\nbra END;\n\
+                 OTHERS:\nbar.sync 1, 96;\nsetp.ge.u32 %p1, %r0, 64;\n@%p1 bra END;\nbar.sync 1, 96;\nEND:";
+    let found = of_three_warps(&format!("{meet}{apart}"));
+    assert!(!found.help.contains("in front of the guard"), "{found:#?}");
+}
+
 /// Three warps of which each waits at a barrier for the next, and comes to that of the one before only behind it: drawn, with the statement by which
 /// the next one would come. The same with an mbarrier in the round; and not drawn where the last one waits for something else.
 #[test]

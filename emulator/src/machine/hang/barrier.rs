@@ -6,10 +6,19 @@ use crate::diagnostic::{Diagnostic, Meaning};
 use crate::machine::cluster::Cluster;
 use crate::machine::explain::names::{counted, distinct};
 use crate::protocol::What;
+use std::collections::BTreeMap;
 
 /// Whether a step is one of those that come to this barrier of a CTA.
 fn comes(what: &What, c: usize, id: u32) -> bool {
     matches!(what, What::Named { cta, id: of, .. } if (usize::from(*cta), u32::from(*of)) == (c, id))
+}
+
+/// Lanes of warps.
+type Lanes = BTreeMap<u16, u32>;
+
+/// How many threads these are.
+fn threads(lanes: &Lanes) -> u32 {
+    lanes.values().map(|lanes| lanes.count_ones()).sum()
 }
 
 impl Cluster<'_> {
@@ -57,6 +66,14 @@ impl Cluster<'_> {
             && let Some((site, barred)) = self.come_barred(blocked, c, id)
         {
             self.add_barred(&mut d, site, "others would come to it here, but this was never executed", &barred);
+        } else if let Some((site, here, barred)) = self.some_come(blocked, c, id, expected) {
+            self.add_barred(
+                &mut d,
+                site,
+                &format!("{here} of the {expected} threads that meet at it come here"),
+                &barred,
+            );
+            d.help = "Let all that meet at the barrier come to it: put it in front of the guard that leads the others past it.".into();
         } else {
             self.add_held(blocked, root, &mut d);
         }
@@ -69,26 +86,46 @@ impl Cluster<'_> {
         sites.find_map(|inst| Some((inst.site, self.barred(blocked, inst.site, |cta| cta == c)?)))
     }
 
+    /// A statement by which only some come to a barrier at which all that it counts meet elsewhere: it, how many threads that are, and the guard that has
+    /// led the others past it. (Those who meet by statements of their own each are told apart by that.)
+    fn some_come(&self, blocked: &[Blocked], c: usize, id: u32, expected: u32) -> Option<(u32, u32, Barred)> {
+        let all = self.lanes_at(c, id, |_| true);
+        let sites: Vec<_> =
+            self.sites_of(c, id).into_iter().map(|at| (at, self.lanes_at(c, id, |of| of == at))).collect();
+        if threads(&all) != expected || !sites.iter().any(|(_, lanes)| *lanes == all) {
+            return None;
+        }
+        let meet = |here: &Lanes| sites.iter().all(|(_, there)| there.keys().any(|warp| here.contains_key(warp)));
+        sites.iter().filter(|(_, here)| meet(here)).find_map(|(site, here)| {
+            let others = all.keys().filter(|warp| !here.contains_key(warp)).map(|&warp| usize::from(warp)).collect();
+            Some((*site, threads(here), self.kept_from(blocked, *site, others)?))
+        })
+    }
+
     /// So many threads of a CTA have come to a barrier by this statement, in whichever phases.
     fn threads_at(&self, c: usize, id: u32, site: u32) -> u32 {
-        let mut lanes: Vec<(u16, u32)> = Vec::new();
-        for step in self.record.steps.iter().filter(|step| step.site == site && comes(&step.what, c, id)) {
-            match lanes.iter_mut().find(|(warp, _)| *warp == step.warp) {
-                Some((_, known)) => *known |= step.lanes,
-                None => lanes.push((step.warp, step.lanes)),
-            }
+        threads(&self.lanes_at(c, id, |other| other == site))
+    }
+
+    /// The lanes of each warp that have come to a barrier by these statements, in whichever phases.
+    fn lanes_at(&self, c: usize, id: u32, sites: impl Fn(u32) -> bool) -> Lanes {
+        let mut lanes = Lanes::new();
+        for step in self.record.steps.iter().filter(|step| sites(step.site) && comes(&step.what, c, id)) {
+            *lanes.entry(step.warp).or_default() |= step.lanes;
         }
-        lanes.iter().map(|(_, lanes)| lanes.count_ones()).sum()
+        lanes
+    }
+
+    /// The statements by which threads have come to a barrier.
+    fn sites_of(&self, c: usize, id: u32) -> Vec<u32> {
+        distinct(self.record.steps.iter().filter(|step| comes(&step.what, c, id)).map(|step| step.site))
     }
 
     /// So many threads have come to a barrier, if some come by statements of their own that are too few to meet apart: phases before had these.
     fn all_come_mixed(&self, c: usize, id: u32, site: u32, expected: u32) -> Option<u32> {
-        let come = self.record.steps.iter().filter(|step| comes(&step.what, c, id)).map(|step| step.site);
-        let sites = distinct(come);
-        let by_others = sites.iter().filter(|&&other| other != site).map(|&other| self.threads_at(c, id, other));
-        let by_others: Vec<u32> = by_others.collect();
-        let all = self.threads_at(c, id, site) + by_others.iter().sum::<u32>();
-        (all > expected && by_others.iter().any(|&threads| threads < expected)).then_some(all)
+        let mut others = self.sites_of(c, id).into_iter().filter(|&other| other != site);
+        let all = threads(&self.lanes_at(c, id, |_| true));
+        (all > expected && others.any(|other| self.threads_at(c, id, other) < expected)).then_some(all)
     }
 
     /// The statements by which threads have come to the current phase of a barrier.

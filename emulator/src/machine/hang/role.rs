@@ -40,8 +40,13 @@ impl Cluster<'_> {
     /// The guard that has kept all warps of these CTAs from a statement: there is one only, and nobody who is blocked would come to the statement
     /// by going on.
     pub fn barred(&self, blocked: &[Blocked], site: u32, of_cta: impl Fn(usize) -> bool) -> Option<Barred> {
+        let warps = (0..self.warps.len()).filter(|&w| of_cta(self.warps[w].cta)).collect();
+        self.kept_from(blocked, site, warps)
+    }
+
+    /// The same of some warps.
+    pub fn kept_from(&self, blocked: &[Blocked], site: u32, warps: Vec<usize>) -> Option<Barred> {
         let code = &self.kernel.code;
-        let warps: Vec<usize> = (0..self.warps.len()).filter(|&w| of_cta(self.warps[w].cta)).collect();
         if blocked.iter().any(|b| warps.contains(&b.warp) && self.leads_to(b, &[site]).is_some()) {
             return None;
         }
