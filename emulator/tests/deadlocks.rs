@@ -2,6 +2,7 @@
 
 #[path = "gluon/case.rs"]
 mod case;
+mod common;
 
 use case::case;
 use emulator::{Deadlock, Options, Report};
@@ -95,4 +96,28 @@ fn no_mutant_hangs_that_was_proved() {
         refuted * 5 >= all,
         "only {refuted} of {all} mutants hang: do the mutations still find the kernels' barriers?"
     );
+}
+
+/// What `volatile` in C++ makes of a word in shared memory, as of the address that `tcgen05.alloc` wrote: where no strong store writes there, it is no
+/// flag, and what it says depends on no schedule. Where one does, it is one.
+#[test]
+fn volatile_words_are_flags_only_where_strong_stores_write() {
+    let run = |store: &str| {
+        let text = format!(
+            ".version 8.7\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .u64 out)\n{{\n.shared .align 4 .b32 word;\n\
+             .reg .pred %first;\n.reg .b32 %tid, %v;\n.reg .b64 %out, %own;\nmov.u32 %tid, %tid.x;\nsetp.eq.u32 %first, %tid, 0;\n\
+             @%first st.shared.u32 [word], 7;\nbar.sync 0;\n{store}\nld.volatile.shared.u32 %v, [word];\n\
+             ld.param.u64 %out, [out];\nmul.wide.u32 %own, %tid, 4;\nadd.s64 %own, %own, %out;\nst.global.u32 [%own], %v;\nret;\n}}\n"
+        );
+        common::run(&common::load(&text), &common::launch("k", 64, vec![common::zeroes("out", 256)]), None, 10_000)
+    };
+    let plain = run("");
+    assert!(plain.is_clean() && plain.timing.is_empty(), "{plain:#?}");
+    assert_eq!(plain.deadlock, Deadlock::Impossible);
+    let strong = run("@%first st.volatile.shared.u32 [word], 8;");
+    assert!(strong.is_clean() && strong.timing.len() == 1, "{strong:#?}");
+    assert!(matches!(strong.deadlock, Deadlock::NotProved(_)), "{:?}", strong.deadlock);
+    // A plain store that nothing orders is a race, whatever the load is.
+    let race = run("@%first st.shared.u32 [word], 8;");
+    assert_eq!(common::codes(&race), ["race-shared"], "{:#?}", race.findings);
 }

@@ -175,6 +175,18 @@ pub fn stores_to_halves(code: &[Inst]) -> bool {
     code.iter().any(|inst| matches!(&inst.op, Op::TensorStore { shape, .. } if shape.size().0 < 32))
 }
 
+/// Whether what a strong load finds in shared memory may depend on time: where nothing but plain stores and engines write there, any that it is not
+/// ordered with is a race.
+pub fn has_shared_flags(code: &[Inst]) -> bool {
+    let shared = |space| matches!(space, Space::Shared | Space::SharedCluster | Space::Generic);
+    code.iter().any(|inst| match &inst.op {
+        Op::Store(op) => op.sync.is_some() && shared(op.space),
+        Op::Atomic(op) => shared(op.space),
+        Op::AsyncStore(op) => op.update.is_some(),
+        _ => false,
+    })
+}
+
 /// Whether a thread may read what another CTA of the cluster has stored, behind an mbarrier that CTAs arrive at from outside, where some
 /// scope is that of the CTA: most kernels have no such reads, and to look at scopes costs time.
 pub fn needs_scopes(code: &[Inst]) -> bool {

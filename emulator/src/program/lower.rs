@@ -1,7 +1,7 @@
 //! Walks the functions of a module: lays out variables, gives registers numbers, resolves names in their scopes, and
 //! hands each instruction to `decode`.
 
-use super::facts::{Facts, mark_fragments, needs_scopes, stores_to_halves};
+use super::facts::{Facts, has_shared_flags, mark_fragments, needs_scopes, stores_to_halves};
 use super::layout::{layout, next_multiple};
 use super::op::{FALSE, Inst, Logic, Op, Reg, TRUE};
 use super::own_name::call_by_own_names;
@@ -222,6 +222,7 @@ fn entry(
             max_cluster: None,
             explicit_cluster: false,
             scopes: false,
+            shared_flags: false,
             half_stores: false,
             multiplies: false,
             copies_factors: false,
@@ -369,6 +370,7 @@ fn entry(
     mark_fragments(&mut kernel.code, &kernel.constants32);
     mark_waits(&mut kernel.code, &kernel.constants32);
     kernel.scopes = needs_scopes(&kernel.code);
+    kernel.shared_flags = has_shared_flags(&kernel.code);
     kernel.half_stores = stores_to_halves(&kernel.code);
     kernel.multiplies = kernel.code.iter().any(|inst| matches!(inst.op, Op::Mma(_) | Op::Wgmma(_)));
     kernel.copies_factors = kernel.code.iter().any(|inst| matches!(inst.op, Op::TensorCopy(_)));

@@ -118,6 +118,8 @@ pub(crate) struct Kernel {
     pub scopes: bool,
     /// A `tcgen05.st` stores to half of the lanes that its warp reaches: the halves of each quarter are looked at apart.
     pub half_stores: bool,
+    /// See [`facts::has_shared_flags`].
+    pub shared_flags: bool,
     /// It has MMAs that read shared memory.
     pub multiplies: bool,
     /// It copies to tensor memory.

@@ -97,7 +97,18 @@ pub fn find(record: &Record, certificate: &mut Certificate, shape: &Shape) -> Op
                 if let Why::CountsEarly { phase, sure, .. } = &mut known.why {
                     *sure = counted.get().is_some_and(|counted| counted < *phase);
                 }
-                stuck.or(run(by, &mut |n, step| slow(n, step))?)
+                let stuck = stuck.or(run(by, &mut |n, step| slow(n, step))?);
+                // Who comes to a barrier for the second time may find there somebody missing who was to come the first time.
+                let missing = match doubt.why {
+                    Why::NamedEarly { .. } if stuck.is_none() => met_before(record, doubt.step),
+                    _ => None,
+                };
+                match missing {
+                    Some((first, other)) => {
+                        run(by, &mut |n, step| u64::from(n) | u64::from(n >= first && step.warp == other) << 40)?
+                    }
+                    None => stuck,
+                }
             }
             _ => run(by, &mut |n, _| late(n))?.or(run(by, &mut |n, step| slow(n, step))?),
         };
@@ -118,6 +129,21 @@ pub fn find(record: &Record, certificate: &mut Certificate, shape: &Shape) -> Op
         }
     }
     None
+}
+
+/// The step by which the last other warp came to this one's barrier the time before, and that warp: it may not be there yet.
+fn met_before(record: &Record, step: u32) -> Option<(u32, u16)> {
+    let (this, before) = record.steps.get(..=step as usize)?.split_last()?;
+    let barrier = |step: &Step| match step.what {
+        What::Named { cta, id, .. } => Some((cta, id)),
+        _ => None,
+    };
+    let (cta, id) = barrier(this)?;
+    let comes = |step: &Step| barrier(step) == Some((cta, id));
+    let own = before.iter().rposition(|step| comes(step) && step.warp == this.warp)?;
+    let done = own + before[own..].iter().position(|step| step.what == What::NamedDone { cta, id })?;
+    let last = before[..done].iter().rposition(|step| comes(step) && step.warp != this.warp)?;
+    Some((last as u32, before[last].warp))
 }
 
 fn mix(x: u64) -> u64 {

@@ -511,3 +511,42 @@ fn waits_on_both_sides_of_a_branch_are_one() {
     let verdict = record(false, true);
     assert!(matches!(verdict, Verdict::Refuted(..)), "{verdict:?}");
 }
+
+/// A warp comes to a barrier without waiting there, and behind a wait for somebody else to the same one again: that a third one is still missing from the first
+/// time is what the search must think of.
+#[test]
+fn who_comes_again_may_find_one_missing() {
+    let shape = Shape { threads: 128, ..SHAPE };
+    let judged = |ids: [u8; 2]| {
+        let mut record = Record::new(false);
+        let named = |id| What::Named { cta: 0, id, expected: Some(96) };
+        let passed = |record: &mut Record, id, warps: &[usize]| {
+            record.add(0, 0, 0, What::NamedDone { cta: 0, id });
+            for &warp in warps {
+                record.add(warp, u32::MAX, 1, What::NamedPassed { cta: 0, id });
+            }
+        };
+        record.add(3, 1, 2, What::Init { barrier: FULL, count: 1 });
+        for warp in 0..4 {
+            record.add(warp, u32::MAX, 3, What::Named { cta: 0, id: 0, expected: None });
+        }
+        passed(&mut record, 0, &[0, 1, 2, 3]);
+        for warp in 0..3 {
+            record.add(warp, u32::MAX, 4, named(ids[0]));
+        }
+        passed(&mut record, ids[0], &[1, 2]);
+        record.add(3, 1, 5, What::Arrive { barrier: FULL, count: 1, bytes: 0 });
+        record.add(0, u32::MAX, 6, What::Wait { barrier: FULL, parity: 0 });
+        for warp in [1, 2, 0] {
+            record.add(warp, u32::MAX, 7, named(ids[1]));
+        }
+        passed(&mut record, ids[1], &[0]);
+        for warp in 0..4 {
+            record.add(warp, u32::MAX, 8, What::Exit);
+        }
+        judge(&record, &shape)
+    };
+    let Verdict::Refuted(stuck, _) = judged([1, 1]) else { panic!("not refuted") };
+    assert!(stuck.by.is_some_and(|by| matches!(by.why, Why::NamedEarly { cta: 0, id: 1 })), "{stuck:#?}");
+    assert!(matches!(judged([1, 2]), Verdict::Proved));
+}

@@ -21,7 +21,29 @@ const BUGS: &[Bug] = &[
         "box-mismatch",
         "tcgen05.mma",
     ),
+    // Its operands are four boxes of other depths, which is no mistake: what is wrong must be told as it is.
+    (
+        "flashinfer_tiny",
+        "nobody waits for the zeroes that the accumulator begins with",
+        |text| text.replace("tcgen05.wait::st.sync.aligned;", ""),
+        "race-tensor",
+        "tcgen05.st",
+    ),
+    (
+        "flashinfer_tiny",
+        "half of the accumulator's columns do not begin with zeroes",
+        zeroes_for_half,
+        "undefined-value-stored",
+        "tcgen05.mma",
+    ),
 ];
+
+/// Of two stores of 32 columns, the second one is left out.
+fn zeroes_for_half(text: &str) -> String {
+    let last = text.rfind("tcgen05.st").expect("a store");
+    let end = last + text[last..].find(';').expect("its end") + 1;
+    text[..last].to_string() + &text[end..]
+}
 
 /// The address of the factors' columns is the accumulator's, 240 columns on, but where they are freed.
 fn factors_in_the_accumulator(text: &str) -> String {

@@ -18,6 +18,7 @@ pub const OTHERS: &[(&str, Check)] = &[
     ("cutlass_blockwise", by_blocks),
     ("cutlass_mixed", mixed),
     ("cute_dsl_mixed", with_factors),
+    ("flashinfer_fp4_pair", narrow_weights),
     ("deep_gemm_bf16_grouped", grouped),
     ("quack_gathered", gathered),
     ("deep_gemm_hc_prenorm", with_squares),
@@ -105,6 +106,16 @@ fn with_factors(report: &Report) -> usize {
     };
     let a: Vec<f64> = (0..SIZE * K).map(element).collect();
     wrong_products([&a, &b, &d], K)
+}
+
+/// `D = A Bᵀ / 2`, B of FP4 with a factor for 16 of a row.
+fn narrow_weights(report: &Report) -> usize {
+    const DEPTHS: usize = 512;
+    let (a, d) = (numbers(report, 0, Bf16), numbers(report, 4, Bf16));
+    let code = |format: Format, buffer: usize, at: usize| format.value(format.code(&report.buffers[buffer].bytes, at));
+    let weight = |at: usize| code(Format::E2m1, 1, at) * code(Format::E4m3, 2, at / 16) / 2.0;
+    let b: Vec<f64> = (0..report.buffers[1].bytes.len() * 2).map(weight).collect();
+    wrong_products([&a, &b, &d], DEPTHS)
 }
 
 /// `D = A H` of each 16 tokens of a column, rounded to BF16, then to E2M1 by the factor of those 16, in E4M3, and by one of all: its largest sum can be 168.

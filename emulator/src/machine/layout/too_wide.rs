@@ -7,6 +7,7 @@ use super::slices::Tile;
 use crate::diagnostic::Diagnostic;
 use crate::machine::cluster::Cluster;
 use crate::machine::mma::instruction_descriptor::InstructionDescriptor;
+use crate::machine::state::Cta;
 
 /// Bytes of each row that an MMA takes.
 const DEPTH: u32 = 32;
@@ -74,6 +75,9 @@ impl Cluster<'_> {
                     .origin
                     .is_some_and(|other| (other.address, other.plane, other.at[0]) == (of.address, of.plane, of.at[0]));
             if !goes_on {
+                if self.goes_on_with_other_depths(cta, tile, rows) {
+                    return None;
+                }
                 there.others_behind = true;
                 break;
             }
@@ -81,6 +85,23 @@ impl Cluster<'_> {
             end = next.start + next.bytes;
         }
         (there.rows < rows).then_some(there)
+    }
+
+    /// Whether the operand is made of whole boxes of one tensor that one phase brings, of the same rows and other depths: an MMA may sum several parts
+    /// of K side by side.
+    fn goes_on_with_other_depths(&self, cta: usize, first: &Tile, rows: u32) -> bool {
+        let Cta { loaded, shared_shadow, .. } = &self.ctas[cta];
+        let phase = |at: u32| shared_shadow.writer(at.into()).map(|stamp| (stamp.actor, stamp.epoch));
+        let what = |tile: &Tile| {
+            let of = tile.origin?;
+            Some((of.address, of.plane, of.at[1], tile.bytes, tile.pitch, tile.swizzle, phase(tile.start)?))
+        };
+        let each = first.bytes / first.pitch;
+        let is_like_first = |n| {
+            let at = first.start + n * first.bytes;
+            loaded.tile(at).is_some_and(|tile| tile.start == at && what(tile) == what(first))
+        };
+        what(first).is_some() && rows.is_multiple_of(each) && (1..rows / each).all(is_like_first)
     }
 
     fn says_too_many(&self, (i, ctas): (&InstructionDescriptor, usize), laid: &Laid, there: &There) -> Diagnostic {

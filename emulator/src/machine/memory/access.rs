@@ -59,10 +59,14 @@ const WRITE_FIRST: &str = "Write the value before it is used, on every path that
 const OVERWRITE_FIRST: &str = "Write the value before it is used; for an accumulator, let the first MMA of a tile overwrite (enable-input-d = false).";
 
 impl<'a> Cluster<'a> {
-    /// Whether an engine brought all that lies there, as a response of launch control, and the warp has waited for it: nobody stores it meanwhile.
-    fn are_brought_to(&self, w: usize, targets: &[(usize, Target)]) -> bool {
+    /// Whether nobody stores there meanwhile but who has a race: shared memory that no strong store writes, or that an engine filled, as with a
+    /// response of launch control, and the warp has waited for it.
+    fn are_settled(&self, w: usize, targets: &[(usize, Target)]) -> bool {
         targets.iter().all(|&(_, target)| {
             let Target::Shared(cta, at) = target else { return false };
+            if !self.kernel.shared_flags {
+                return true;
+            }
             let brought = self.ctas[cta].shared_shadow.writer(at.into());
             let brought = brought.filter(|stamp| matches!(self.kind(*stamp), Some(ActorKind::Mbarrier)));
             brought.is_some_and(|stamp| self.warps[w].has_heard_of(stamp.actor, stamp.epoch))
@@ -80,7 +84,7 @@ impl<'a> Cluster<'a> {
         let time = self.charge(at, &targets, total, true);
         self.reach_all(w, &targets, site);
         let stamp = Stamp { strength: self.strength(w, op.sync), ..self.stamp(w, mask, site) };
-        if op.sync.is_some() && !self.are_brought_to(w, &targets) {
+        if op.sync.is_some() && !self.are_settled(w, &targets) {
             self.record.depends_on_timing(site, Timing::Memory);
         }
         let far = targets.iter().any(|(_, target)| matches!(target, Target::Global { .. }));
