@@ -98,6 +98,25 @@ fn a_phase_that_begins_anew_is_told_of_its_wait() {
     assert!(!lines.is_empty() && lines.iter().all(told), "{lines:#?}");
 }
 
+/// A wait whose parity never changes lets its warp pass too early, which then loads and announces twice in a round: the parity is told, not the count of
+/// the mbarrier.
+#[test]
+fn a_parity_that_never_changes_is_told() {
+    let kernel = Kernel::new(6).expect("the solution builds");
+    let bench = Bench::new(&kernel).expect("the solution loads");
+    let mut all = mutants(&kernel, &[Kind::Protocol]);
+    all.retain(|mutant| mutant.mistake == "phase never flipped");
+    let told = all.iter().flat_map(|mutant| {
+        let (ptx, launch) = bench.mutated(mutant);
+        let runs = bench.runs(&ptx, &launch, &SEEDS).expect("it loads");
+        let hangs = runs.into_iter().flat_map(|(report, _)| report.findings).filter(|found| found.code == "hang");
+        hangs.map(|hang| hang.help).collect::<Vec<_>>()
+    });
+    let told: Vec<String> = told.collect();
+    assert!(told.iter().any(|help| help.contains("asks for parity 0 each time")), "{told:#?}");
+    assert!(!told.iter().any(|help| help.contains("for as many arrivals as come")), "{told:#?}");
+}
+
 /// Of a sample of all solutions' mutants: none that hangs on one schedule was said on another never to hang.
 #[test]
 fn no_mutant_hangs_that_was_proved() {

@@ -108,6 +108,24 @@ fn cases() -> Vec<(Case, Said)> {
                 "this wait is for parity 1 twice running, before any phase is complete",
             ),
         ),
+        (
+            case(
+                "s6",
+                "of two commits that free a stage, the mask of one names the other CTA alone",
+                own,
+                Pair,
+                &[
+                    ("[%r4+16], 1;", "[%r4+16], 2;"),
+                    ("[%r4+24], 1;", "[%r4+24], 2;"),
+                    (
+                        "[%r14], %h0;",
+                        "[%r14], %h0;\n    mov.b16 %h1, 2;\n    tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%r14], %h1;",
+                    ),
+                ],
+                Finds(&[("hang", "[%r14], %h1")]),
+            ),
+            ("hang", "name CTA 0, too: its bit 0 is not set", "of CTA 1, and not at"),
+        ),
     ]
 }
 

@@ -142,7 +142,7 @@ impl Cluster<'_> {
         let &(start, bytes, site) = buffers.iter().find(|buffer| buffer.1 > 0)?;
         let (bytes, left) = (bytes as u64, Some(left).filter(|left| *left == lacking)?);
         let all = if left == bytes { String::new() } else { format!(", {left} with those of others") };
-        Some((site, format!(", and leaves {} of {}{all}", counted(bytes, "byte"), self.shared_name(start))))
+        Some((site, format!(", which leaves {} of {}{all}", counted(bytes, "byte"), self.shared_name(start))))
     }
 
     /// The thread that announced the bytes of the current phase has issued a copy behind that, and before it announced others, that has told another

@@ -30,6 +30,11 @@ pub fn counts_too_few(name: &str, arrivers: u32, expected: u32) -> String {
     )
 }
 
+/// What to do about a commit whose mask leaves this CTA out.
+pub fn names_too_few(cta: usize) -> String {
+    format!("Let the mask of this commit name CTA {cta}, too: its bit {cta} is not set.")
+}
+
 impl Cluster<'_> {
     /// What lacks. `partner`: of two that wait for each other, the other one.
     pub fn stuck_mbarrier(
@@ -96,6 +101,13 @@ impl Cluster<'_> {
             }
             if let Some((site, barred)) = self.arrival_barred(blocked, b) {
                 self.add_barred(&mut d, site, NEVER_EXECUTED, &barred);
+            } else if let Some((site, other)) = self.commit_elsewhere(b) {
+                d.help = names_too_few(b.cta);
+                // What is to be changed comes first.
+                let place = self.place(site);
+                d.labels.retain(|label| label.place != place);
+                let text = format!("this arrives at {}, and not at {name}", self.barrier_name(other));
+                d.labels.insert(0, self.label(site, text));
             } else if let Some(twin) = self.idle_twin(blocked, barrier) {
                 self.arrivals_elsewhere(&mut d, barrier, twin);
             } else if self.all_arrive_at_home(b, got) {
@@ -122,6 +134,7 @@ impl Cluster<'_> {
             let arrivers = self.warps_that_arrive(b);
             let arrivals = self.arrivals_of_a_round(barrier).filter(|&arrivals| arrivals > b.expected);
             let arrivals = arrivals.or_else(|| self.more_arrive_than_it_counts(barrier));
+            let never_changes = self.asks_for_one_parity(root, (barrier, parity));
             let mut d = self.hang(
                 root.site,
                 format!(
@@ -129,6 +142,10 @@ impl Cluster<'_> {
                     counted(b.phase, "phase") + if b.phase == 1 { " was" } else { " were" }
                 ),
                 match b.history.iter().any(|&(_, site)| self.is_commit(site)) {
+                    _ if let Some(times) = never_changes => format!(
+                        "This statement asks for parity {parity} each time, {times} times so far: let the parity change from one phase to the next; in a ring, \
+                         when the stage begins at 0 again."
+                    ),
                     _ if arrivers > b.expected => counts_too_few(&name, arrivers, b.expected),
                     _ if arrivals.is_some() => counts_too_few_threads(&name, arrivals.unwrap_or_default(), b.expected),
                     false if b.next_epoch() > known + OFTEN => "Let those who arrive do so once for each wait: behind their loop, not in every round of it."
@@ -140,7 +157,7 @@ impl Cluster<'_> {
                 },
             );
             d.labels = vec![wait];
-            if arrivers > b.expected || arrivals.is_some() {
+            if never_changes.is_none() && (arrivers > b.expected || arrivals.is_some()) {
                 d.labels.insert(0, init.that_means(Meaning::CountsTooFew));
             }
             let mut sites: Vec<u32> = b.history.iter().map(|&(_, site)| site).collect();
@@ -253,6 +270,34 @@ impl Cluster<'_> {
         d.help = format!(
             "Let {who} arrive at {name} behind the last use of the response, in every round: the next request, which overwrites it, waits for that."
         );
+    }
+
+    /// A multicast commit that has arrived at this mbarrier of another CTA, and never at this one: the statement and that one.
+    fn commit_elsewhere(&self, b: &Mbarrier) -> Option<(u32, u32)> {
+        let here = |site: u32| b.came.iter().any(|came| came.site == site);
+        (0..).zip(&self.barriers).filter(|(_, other)| other.offset == b.offset && other.cta != b.cta).find_map(
+            |(n, other)| {
+                let left_out = |site: u32| self.is_commit(site) && self.is_multicast(site) && !here(site);
+                Some((other.came.iter().map(|came| came.site).find(|&site| left_out(site))?, n))
+            },
+        )
+    }
+
+    /// A warp has passed the same wait before, more than once and always with this parity, and by no other statement waits for this mbarrier: how often.
+    fn asks_for_one_parity(&self, root: &Blocked, (barrier, parity): (u32, u32)) -> Option<usize> {
+        let mut times = 0;
+        for step in self.record.steps.iter().filter(|step| usize::from(step.warp) == root.warp) {
+            match step.what {
+                What::Wait { barrier: of, parity: p } | What::Asked { barrier: of, parity: p } if of == barrier => {
+                    if (step.site, u32::from(p)) != (root.site, parity) {
+                        return None;
+                    }
+                    times += 1;
+                }
+                _ => {}
+            }
+        }
+        (times > 1).then_some(times)
     }
 
     /// A statement that arrives at mbarriers of this group and was never executed, and what keeps all from it.

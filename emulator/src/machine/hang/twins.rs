@@ -1,5 +1,6 @@
 //! What is waited for comes to another mbarrier: to that at the same place of another CTA, or to that of another stage.
 
+use super::mbarrier::names_too_few;
 use super::{Blocked, barrier_of};
 use crate::diagnostic::{Diagnostic, Label};
 use crate::machine::barrier::mbarrier::{Mbarrier, sum};
@@ -156,9 +157,7 @@ impl Cluster<'_> {
             self.barriers[barrier as usize].init.site,
             format!("the wait for {name} never ends: nothing ever arrives at it, only at that of CTA {home}"),
             match commit {
-                true if arrival.is_some_and(|came| self.is_multicast(came.site)) => {
-                    format!("Let the mask of this commit name CTA {here}, too: its bit {here} is not set.")
-                }
+                true if arrival.is_some_and(|came| self.is_multicast(came.site)) => names_too_few(here),
                 true => {
                     "Let the commit arrive in both CTAs: tcgen05.commit with .multicast::cluster and a mask of both."
                         .into()
