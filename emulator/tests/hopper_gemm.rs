@@ -122,6 +122,18 @@ fn a_wait_that_leaves_the_stage_in_use() {
     }
 }
 
+/// Four warpgroups release a stage, and its mbarrier counts three: the copies come before the last of them, and no wait_group helps.
+#[test]
+fn a_stage_that_counts_too_few_releases() {
+    let found = explained(
+        &edited("mbarrier.init.shared::cta.b64 [%r12+32], 4;", "mbarrier.init.shared::cta.b64 [%r12+32], 3;"),
+        512,
+    );
+    assert_eq!(found.code, "operand-overwritten", "{found:#?}");
+    assert!(found.labels[0].text.contains("is initialised for 3 arrivals a phase here"), "{found:#?}");
+    assert!(found.help.contains("4 arrive in a round, and it counts 3"), "{found:#?}");
+}
+
 #[test]
 fn missing_proxy_fence_before_the_store() {
     expect(

@@ -1,10 +1,11 @@
-//! What is said of several statements of a kernel that is written out, without the lines of its source: one thing is wrong, and it is told once.
+//! What is said of several statements of a kernel that is written out, without the lines of its source: one thing is wrong, and it is told once. So is what is
+//! said of all mbarriers that are made together.
 //!
 //! Two diagnostics are alike if their statements are of one opcode, and all that is said of both is the same but for rows, columns, depths and bytes.
 //! What they are about must be the same: a place in memory without a name stands for a buffer, or for a barrier, and is one of its own; but not where
 //! several statements read what is named by the same others.
 
-use crate::diagnostic::{Diagnostic, Label};
+use crate::diagnostic::{Diagnostic, Label, Place};
 use crate::program;
 
 /// What tells places apart that have no name.
@@ -56,19 +57,20 @@ fn same_line(one: &Label, other: &Label) -> bool {
     one.place.shown() == other.place.shown()
 }
 
-/// Whether what is wrong is the same, in two statements of a text without lines of a source.
+/// Whether what is wrong is the same in two statements.
 pub fn alike(known: &Diagnostic, new: &Diagnostic) -> bool {
     let (Some(one), Some(other)) = (known.labels.first(), new.labels.first()) else { return false };
+    let of_all = OF_ALL_MBARRIERS.contains(&known.code);
+    let without_lines = one.place.source.is_none() && other.place.source.is_none();
     let at_once = (known.code, known.severity, &known.rule) == (new.code, new.severity, &new.rule)
         && known.severity < crate::Severity::Error
-        && one.place.source.is_none()
-        && other.place.source.is_none()
+        && (of_all || without_lines)
         && one.meaning == other.meaning
         && opcode(one) == opcode(other);
     if !at_once {
         return false;
     }
-    if OF_ALL_MBARRIERS.contains(&known.code) {
+    if of_all {
         return nameless(&known.title) == nameless(&new.title);
     }
     if one.about != other.about {
@@ -96,7 +98,8 @@ pub fn alike(known: &Diagnostic, new: &Diagnostic) -> bool {
 pub fn join(list: &mut Vec<Diagnostic>) {
     let mut groups: Vec<(Diagnostic, Vec<u32>)> = Vec::with_capacity(list.len());
     for new in list.drain(..) {
-        let line = new.labels.first().map_or(0, |label| label.place.line);
+        let line = |place: &Place| place.source.as_ref().map_or(place.line, |source| source.line);
+        let line = new.labels.first().map_or(0, |label| line(&label.place));
         match groups.iter_mut().find(|(known, _)| alike(known, &new)) {
             Some((known, lines)) => {
                 known.count += new.count;
@@ -121,7 +124,7 @@ pub fn join(list: &mut Vec<Diagnostic>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnostic::{Place, Severity, Source};
+    use crate::diagnostic::{Severity, Source};
 
     fn told(title: &str, labels: &[(u32, &str, &str)]) -> Diagnostic {
         let label = |&(line, statement, text): &(u32, &str, &str)| {
@@ -195,5 +198,14 @@ mod tests {
         ];
         join(&mut list);
         assert_eq!(list.iter().map(|d| d.count).collect::<Vec<_>>(), [2, 1]);
+        // Lines of a source are named in place of those of the text.
+        for (diagnostic, line) in list.iter_mut().zip([60, 62]) {
+            diagnostic.title = "`full[0]` is initialised by 32 lanes".into();
+            diagnostic.labels[0].place.source = Some(Source { file: "k.rs".into(), line, column: 0 });
+            diagnostic.labels[0].text = "here".into();
+        }
+        join(&mut list);
+        assert_eq!(list.iter().map(|d| d.count).collect::<Vec<_>>(), [3]);
+        assert_eq!(list[0].labels[0].text, "here; the same at another statement, in line 62");
     }
 }

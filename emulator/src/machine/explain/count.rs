@@ -3,6 +3,7 @@
 use super::names::{counted, distinct};
 use crate::diagnostic::{Label, Meaning};
 use crate::machine::cluster::Cluster;
+use crate::machine::hang::mbarrier::counts_too_few_threads;
 use crate::machine::state::{ActorKind, Race};
 
 impl Cluster<'_> {
@@ -45,6 +46,20 @@ impl Cluster<'_> {
             b.expected
         );
         Some((label, help))
+    }
+
+    /// Of mbarriers that the warp of the second access has waited for, one at which more threads arrive in a round than it counts: its phases are complete
+    /// before the last of them have come.
+    pub fn awaited_counts_too_few(&self, race: &Race) -> Option<(Label, String)> {
+        let second = self.second_warp(race)?;
+        self.warps[second].passed.iter().find_map(|passed| {
+            let b = &self.barriers[passed.barrier as usize];
+            let arrivals = self.more_arrive_than_it_counts(passed.barrier)?;
+            let name = self.barrier_name(passed.barrier);
+            let text = format!("{name} is initialised for {} a phase here", counted(b.expected, "arrival"));
+            let label = self.label(b.init.site, text).that_means(Meaning::CountsTooFew);
+            Some((label, counts_too_few_threads(&name, arrivals, b.expected)))
+        })
     }
 
     /// The warp that makes the second access of a race, or gives it to an engine.

@@ -145,6 +145,7 @@ impl Cluster<'_> {
                 .or_else(at_home)
                 .or_else(|| self.told_by_the_issuer(race, mma))
                 .or_else(|| self.own_commit(mma, &race.passed).map(|(label, help)| (vec![label], help)))
+                .or_else(|| self.awaited_counts_too_few(race).map(|(label, help)| (vec![label], help)))
                 .unzip();
             labels.extend(earlier.into_iter().flatten());
             // What is to be changed comes first, and is told once, whatever comes too early by it.
