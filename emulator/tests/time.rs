@@ -4,7 +4,7 @@
 #[path = "gluon/case.rs"]
 mod case;
 
-use emulator::{Buffer, Content, Gpu, Launch, Mode, Options, Param, Report};
+use emulator::{Buffer, Content, EventKind, Gpu, Launch, Mode, Options, Param, Report};
 
 /// A kernel around a body, with 32 KB of shared memory. `%tid` is the thread, `%line` its 16 bytes of a row of 128, `%in` and
 /// `%out` point to two buffers.
@@ -242,5 +242,16 @@ fn results_and_times_only() {
             assert!(!part.is_clean() && part.incomplete[0].contains(says), "{name}, {mode:?}: {:?}", part.incomplete);
             assert!(mode == Mode::Time || part.buffers == whole.buffers, "{name}: the results are others");
         }
+        // Which phase a wait has passed on is part of what happened, too.
+        let waits = |mode| {
+            let options = Options { mode, trace: true, ..Default::default() };
+            let mut trace = emulator::run(&program, &case.launch, &options).trace;
+            trace.retain(|event| matches!(event.kind, EventKind::BarrierWait { .. }));
+            trace
+        };
+        let judged = waits(Mode::Judge);
+        assert!(!judged.is_empty(), "{name}");
+        assert!(waits(Mode::Compute) == judged, "{name}, results only: other phases");
+        assert!(waits(Mode::Time) == judged, "{name}, times only: other phases");
     }
 }

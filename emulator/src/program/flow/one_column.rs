@@ -7,6 +7,7 @@ use crate::program::facts::{Way, ways_lead};
 use crate::program::op::{FALSE, Op, Reg, Space, TRUE, TensorShape};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
+use std::cell::RefCell;
 
 /// So many statements are looked at for a store, and so deep.
 const MOST: u32 = 256;
@@ -47,6 +48,21 @@ struct Stored {
     alone: bool,
 }
 
+/// What is computed from columns and stored, with what says whether it is stored again.
+struct Found {
+    at: usize,
+    site: u32,
+    stored: Stored,
+    /// Of each register that it stores: the columns that it is computed from, and the statement that has written it.
+    columns: SmallVec<[Columns; 4]>,
+    written: SmallVec<[usize; 4]>,
+    /// The statements that load what is added.
+    added: Loads,
+}
+
+/// Columns: the load, and which of its registers it is.
+type Columns = SmallVec<[(u32, u32); 4]>;
+
 /// A search for what a statement stores.
 struct Search<'a> {
     kernel: &'a Kernel,
@@ -54,10 +70,10 @@ struct Search<'a> {
     left: u32,
     /// What was found.
     loads: Loads,
-    /// The columns that the register is computed from which is looked at: the load, and which of its registers it is.
-    columns: SmallVec<[(u32, u32); 4]>,
-    /// The statements that load what is added from memory.
-    added: Loads,
+    /// The columns that the register is computed from which is looked at.
+    columns: Columns,
+    /// What is added to it from memory: the load, and the register.
+    added: SmallVec<[(u32, Reg); 4]>,
 }
 
 impl Kernel {
@@ -155,25 +171,43 @@ impl Kernel {
     }
 
     fn stores_of_columns(&self) -> OfStores {
-        let mut found = OfStores::default();
         let mut instructions: FxHashMap<u32, u32> = FxHashMap::default();
         let stores = || self.code.iter().enumerate().filter(|(_, inst)| matches!(inst.op, Op::Store(_)));
         stores().for_each(|(_, inst)| *instructions.entry(inst.site).or_default() += 1);
-        for (at, inst) in stores().filter(|(_, inst)| instructions[&inst.site] == 1) {
-            let Op::Store(op) = &inst.op else { continue };
-            let mut search = Search {
-                kernel: self,
-                left: MOST,
-                loads: Loads::new(),
-                columns: Default::default(),
-                added: Loads::new(),
-            };
-            if let Some(stored) = search.stored(at, &op.s) {
-                found.stores.insert(inst.site, stored);
-                found.added.extend(search.added);
-            }
+        let alone = stores().filter(|(_, inst)| instructions[&inst.site] == 1);
+        let all: FxHashMap<usize, Found> = alone
+            .filter_map(|(at, inst)| {
+                let Op::Store(op) = &inst.op else { return None };
+                Some((at, Search::new(self).found(at, inst.site, &op.s)?))
+            })
+            .collect();
+        let again: FxHashSet<usize> = all.values().flat_map(|found| self.stored_again(found, &all)).collect();
+        let mut of_stores = OfStores::default();
+        for (_, found) in all.into_iter().filter(|(at, _)| !again.contains(at)) {
+            of_stores.stores.insert(found.site, found.stored);
+            of_stores.added.extend(found.added);
         }
-        found
+        of_stores
+    }
+
+    /// The statements that store the same numbers, or other numbers of memory with the same columns, before those are loaded anew; and the first of them. A number
+    /// of a row that is spread over it, or is a factor of others, says nothing of where these belong.
+    fn stored_again(&self, first: &Found, all: &FxHashMap<usize, Found>) -> Vec<usize> {
+        let same = |other: &Found| match first.stored.alone {
+            true => first.written.iter().any(|writer| other.written.contains(writer)),
+            false => first.columns.iter().any(|columns| other.columns.contains(columns)),
+        };
+        let again = RefCell::new(Vec::new());
+        ways_lead(&self.code, first.at, |at, inst| {
+            if first.stored.loads.contains(&inst.site) {
+                return Way::Ends;
+            }
+            if all.get(&at).is_some_and(same) {
+                again.borrow_mut().extend([first.at, at]);
+            }
+            Way::On
+        });
+        again.into_inner()
     }
 }
 
@@ -191,20 +225,46 @@ fn in_a_row(mut columns: impl Iterator<Item = (u32, u32)>) -> Option<InARow> {
 }
 
 impl Search<'_> {
-    fn stored(&mut self, at: usize, regs: &[Reg]) -> Option<Stored> {
-        let mut columns = SmallVec::<[_; 4]>::new();
+    fn new(kernel: &Kernel) -> Search<'_> {
+        Search { kernel, left: MOST, loads: Loads::new(), columns: Columns::new(), added: SmallVec::new() }
+    }
+
+    fn found(&mut self, at: usize, site: u32, regs: &[Reg]) -> Option<Found> {
+        let (mut columns, mut written) = (SmallVec::<[Columns; 4]>::new(), SmallVec::new());
+        let mut added = Loads::new();
         for &reg in regs {
             if self.from(at, reg, DEEP) != Some(From::Columns) {
                 return None;
             }
-            columns.push(std::mem::take(&mut self.columns));
+            let mut own = std::mem::take(&mut self.columns);
+            own.sort_unstable();
+            own.dedup();
+            let from_memory = std::mem::take(&mut self.added);
+            for &(load, _) in &from_memory {
+                let mut registers: SmallVec<[Reg; 4]> = SmallVec::new();
+                let of_it = from_memory.iter().filter(|from| from.0 == load).map(|from| from.1);
+                of_it.for_each(|register| {
+                    if !registers.contains(&register) {
+                        registers.push(register);
+                    }
+                });
+                // What is made of more numbers than it has columns, as the sum of a row is, has none of its own.
+                if registers.len() > own.len() {
+                    return None;
+                }
+                if !added.contains(&load) {
+                    added.push(load);
+                }
+            }
+            columns.push(own);
+            written.extend(self.kernel.writers().only(at, reg));
         }
-        let alone = self.added.is_empty();
+        let alone = added.is_empty();
         // One number of a row that all registers are computed with, as a factor, says nothing of where the others belong that are loaded from memory.
         let each_its_own = (1..columns.len()).all(|n| !columns[..n].contains(&columns[n]));
-        columns.iter_mut().for_each(|columns| columns.sort_unstable());
         let in_a_row = in_a_row(columns.iter().flatten().copied());
-        (alone || each_its_own).then(|| Stored { loads: std::mem::take(&mut self.loads), in_a_row, alone })
+        let stored = Stored { loads: std::mem::take(&mut self.loads), in_a_row, alone };
+        (alone || each_its_own).then_some(Found { at, site, stored, columns, written, added })
     }
 
     fn from(&mut self, at: usize, reg: Reg, deep: u32) -> Option<From> {
@@ -232,7 +292,7 @@ impl Search<'_> {
                 Some(From::Columns)
             }
             Op::Load(ref op) if matches!(op.space, Space::Global | Space::Shared | Space::Generic | Space::Param) => {
-                self.added.push(inst.site);
+                self.added.push((inst.site, reg));
                 Some(From::Numbers)
             }
             // Which of several it is may differ from lane to lane.
