@@ -55,12 +55,12 @@ struct Found {
     stored: Stored,
     /// Of each register that it stores: the columns that it is computed from, and the statement that has written it.
     columns: SmallVec<[Columns; 4]>,
-    written: SmallVec<[usize; 4]>,
+    written: SmallVec<[(usize, Reg); 4]>,
     /// The statements that load what is added.
     added: Loads,
 }
 
-/// Columns: the load, and which of its registers it is.
+/// Columns, or numbers in memory: the load, and which of its registers it is.
 type Columns = SmallVec<[(u32, u32); 4]>;
 
 /// A search for what a statement stores.
@@ -72,8 +72,8 @@ struct Search<'a> {
     loads: Loads,
     /// The columns that the register is computed from which is looked at.
     columns: Columns,
-    /// What is added to it from memory: the load, and the register.
-    added: SmallVec<[(u32, Reg); 4]>,
+    /// What is added to it from memory: in the same way.
+    added: Columns,
 }
 
 impl Kernel {
@@ -194,7 +194,7 @@ impl Kernel {
     /// of a row that is spread over it, or is a factor of others, says nothing of where these belong.
     fn stored_again(&self, first: &Found, all: &FxHashMap<usize, Found>) -> Vec<usize> {
         let same = |other: &Found| match first.stored.alone {
-            true => first.written.iter().any(|writer| other.written.contains(writer)),
+            true => first.written.iter().any(|number| other.written.contains(number)),
             false => first.columns.iter().any(|columns| other.columns.contains(columns)),
         };
         let again = RefCell::new(Vec::new());
@@ -239,25 +239,18 @@ impl Search<'_> {
             let mut own = std::mem::take(&mut self.columns);
             own.sort_unstable();
             own.dedup();
-            let from_memory = std::mem::take(&mut self.added);
-            for &(load, _) in &from_memory {
-                let mut registers: SmallVec<[Reg; 4]> = SmallVec::new();
-                let of_it = from_memory.iter().filter(|from| from.0 == load).map(|from| from.1);
-                of_it.for_each(|register| {
-                    if !registers.contains(&register) {
-                        registers.push(register);
-                    }
-                });
+            let mut from_memory = std::mem::take(&mut self.added);
+            from_memory.sort_unstable();
+            from_memory.dedup();
+            for numbers in from_memory.chunk_by(|one, next| one.0 == next.0) {
                 // What is made of more numbers than it has columns, as the sum of a row is, has none of its own.
-                if registers.len() > own.len() {
+                if numbers.len() > own.len() {
                     return None;
                 }
-                if !added.contains(&load) {
-                    added.push(load);
-                }
+                added.push(numbers[0].0);
             }
             columns.push(own);
-            written.extend(self.kernel.writers().only(at, reg));
+            written.extend(self.kernel.writers().only(at, reg).map(|writer| (writer, reg)));
         }
         let alone = added.is_empty();
         // One number of a row that all registers are computed with, as a factor, says nothing of where the others belong that are loaded from memory.
@@ -292,7 +285,8 @@ impl Search<'_> {
                 Some(From::Columns)
             }
             Op::Load(ref op) if matches!(op.space, Space::Global | Space::Shared | Space::Generic | Space::Param) => {
-                self.added.push((inst.site, reg));
+                let which = op.d.iter().position(|&to| to == reg)?;
+                self.added.push((inst.site, which as u32));
                 Some(From::Numbers)
             }
             // Which of several it is may differ from lane to lane.
@@ -308,5 +302,60 @@ impl Search<'_> {
             }
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of each statement that stores: whether it is known which columns it stores.
+    fn known(body: &str) -> Vec<bool> {
+        let text = format!(
+            ".version 8.7\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .u64 to)\n{{\n.shared .align 16 .b8 c[1024];\n.reg .b32 %r<16>;\n\
+             .reg .b64 %to;\n.reg .pred %p;\nld.param.u64 %to, [to];\nmov.u32 %r15, %tid.x;\nsetp.lt.u32 %p, %r15, 64;\nTILE:\n\
+             tcgen05.ld.sync.aligned.32x32b.x4.b32 {{%r0, %r1, %r2, %r3}}, [%r15];\ntcgen05.wait::ld.sync.aligned;\n{body}\n@%p bra TILE;\nret;\n}}\n"
+        );
+        let program = crate::load(&text).unwrap_or_else(|errors| panic!("{errors:#?}"));
+        let kernel = &program.kernels[0];
+        let stores = kernel.code.iter().filter(|inst| matches!(inst.op, Op::Store(_)));
+        stores.map(|inst| kernel.loads_of_columns(inst.site).is_some()).collect()
+    }
+
+    const C: &str = "ld.shared.v4.b32 {%r4, %r5, %r6, %r7}, [c];\nld.shared.v4.b32 {%r8, %r9, %r10, %r11}, [c+16];\n";
+
+    /// Four times, of the registers `d`, `a`, and `c` from these on.
+    fn four(op: &str, d: u32, a: u32, c: u32) -> String {
+        (0..4).map(|n| format!("{op} %r{}, %r{}, %r{};\n", d + n, a + n, c + n)).collect()
+    }
+
+    #[test]
+    fn each_number_goes_to_one_place() {
+        assert_eq!(known("st.global.v2.b32 [%to], {%r0, %r1};\nst.global.v2.b32 [%to+8], {%r2, %r3};"), [true, true]);
+        assert_eq!(known("st.global.v2.b32 [%to], {%r0, %r1};\nst.global.v2.b32 [%to+8], {%r0, %r1};"), [false, false]);
+        let either = "@%p bra ONE;\nst.global.v2.b32 [%to], {%r0, %r1};\nbra BOTH;\nONE:\nst.shared.v2.b32 [c], {%r0, %r1};\nBOTH:";
+        assert_eq!(known(either), [true, true], "one of two ways");
+        let round = "AGAIN:\nst.global.v2.b32 [%to], {%r0, %r1};\nadd.s64 %to, %to, 8;\n@%p bra AGAIN;";
+        assert_eq!(known(round), [false], "all over a row");
+        // Other numbers of the same columns may be stored, too.
+        let two = "st.global.b32 [%to], %r0;\nneg.f32 %r4, %r0;\nst.global.b32 [%to+64], %r4;";
+        assert_eq!(known(two), [true, true]);
+    }
+
+    #[test]
+    fn what_is_added_to_columns_is_of_each_its_own() {
+        let store = |at: u32, d: u32| {
+            format!("st.global.v4.b32 [%to+{at}], {{%r{d}, %r{}, %r{}, %r{}}};\n", d + 1, d + 2, d + 3)
+        };
+        let added = format!("{C}{}{}", four("add.f32", 4, 0, 4), store(0, 4));
+        assert_eq!(known(&added), [true]);
+        let factors = format!("{added}{}{}", four("mul.f32", 8, 0, 8), store(16, 8));
+        assert_eq!(known(&factors), [false, false], "eight numbers of memory, by four factors");
+        let sum = format!(
+            "{C}add.f32 %r4, %r4, %r5;\nadd.f32 %r4, %r4, %r6;\nadd.f32 %r0, %r0, %r4;\nst.global.b32 [%to], %r0;"
+        );
+        assert_eq!(known(&sum), [false], "a sum of three");
+        let one = format!("{C}add.f32 %r0, %r0, %r4;\nst.global.b32 [%to], %r0;");
+        assert_eq!(known(&one), [true]);
     }
 }
