@@ -15,6 +15,8 @@ mod audited;
 mod beside;
 #[path = "bugs/by_hand.rs"]
 mod by_hand;
+#[path = "bugs/by_hand_columns.rs"]
+mod by_hand_columns;
 #[path = "bugs/by_hand_engines.rs"]
 mod by_hand_engines;
 #[path = "bugs/case.rs"]

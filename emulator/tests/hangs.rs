@@ -3,7 +3,7 @@
 mod common;
 
 use common::{load, zeroes};
-use emulator::{Diagnostic, Launch, Options};
+use emulator::{Diagnostic, Launch, Mode, Options};
 
 /// Two warps: what lane 0 of each does, with `bar_a` and `bar_b` made for one arrival each.
 fn stuck(first: &str, second: &str) -> Diagnostic {
@@ -18,8 +18,15 @@ fn stuck(first: &str, second: &str) -> Diagnostic {
         told(second, "S")
     );
     let launch = common::launch("k", 64, vec![zeroes("out", 4096)]);
-    let report = common::run(&load(&text), &launch, None, 1_000_000);
+    let program = load(&text);
+    let report = common::run(&program, &launch, None, 1_000_000);
     assert_eq!(common::codes(&report), ["hang"], "{:#?}", report.findings);
+    // It is the same where only times are wanted.
+    let timed = emulator::run(&program, &launch, &Options { mode: Mode::Time, ..Default::default() });
+    let said = |report: &emulator::Report| {
+        report.findings.iter().map(|d| (d.title.clone(), d.help.clone())).collect::<Vec<_>>()
+    };
+    assert_eq!(said(&timed), said(&report), "times only");
     report.findings[0].clone()
 }
 
@@ -37,6 +44,15 @@ fn told(words: &str, label: &str) -> String {
         };
     }
     text
+}
+
+/// Several phases have gone by that both have waited for.
+#[test]
+fn two_that_wait_for_each_other_after_several_rounds() {
+    let first = "arrive a, wait b 0, arrive a, wait b 1, arrive a, wait b 0, wait b 1";
+    let second = "wait a 0, arrive b, wait a 1, arrive b, wait a 0, arrive b, wait a 1";
+    let found = stuck(first, second);
+    assert!(found.title.starts_with("two warps wait for each other: "), "{}", found.title);
 }
 
 /// Warp 0 waits for an arrival of warp 1, which waits itself: the parity of warp 0 is right.

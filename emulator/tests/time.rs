@@ -4,7 +4,7 @@
 #[path = "gluon/case.rs"]
 mod case;
 
-use emulator::{Buffer, Content, Gpu, Launch, Mode, Options, Param, Report};
+use emulator::{Buffer, Content, EventKind, Gpu, Launch, Mode, Options, Param, Report};
 
 /// A kernel around a body, with 32 KB of shared memory. `%tid` is the thread, `%line` its 16 bytes of a row of 128, `%in` and
 /// `%out` point to two buffers.
@@ -225,6 +225,30 @@ fn gpus_differ() {
     assert!(b200.buffers == h200.buffers, "what is computed does not depend on time");
 }
 
+/// Who looks for results alone is told of MMAs that nobody has waited for at the end, with a commit or without one, and of none that somebody has.
+#[test]
+fn results_alone_say_that_nobody_has_waited_for_an_mma() {
+    let found = |behind: &str| {
+        let body = format!(
+            ".shared .align 4 .b32 slot;\n.shared .align 8 .b64 bar;\n\
+             tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot], 128;\nld.shared.b32 %r1, [slot];\nmov.u32 %r2, bar;\n\
+             elect.sync _|%p0, 0xffffffff;\n@!%p0 bra END;\nmbarrier.init.shared::cta.b64 [%r2], 1;\nmov.u32 %r4, tile;\nshr.u32 %r4, %r4, 4;\n\
+             cvt.u64.u32 %d1, %r4;\nor.b64 %d1, %d1, 0x4000404000010000;\nmov.u32 %r6, 0x8200010;\nsetp.ne.u32 %p1, %r1, %r1;\n\
+             {MMA}{behind}END:\nbar.warp.sync 0xffffffff;\ntcgen05.dealloc.cta_group::1.sync.aligned.b32 %r1, 128;\n"
+        );
+        let report = run_with(&Options { mode: Mode::Compute, ..Default::default() }, 64, &body, 1, 32);
+        report.findings.iter().map(|found| found.code).collect::<Vec<_>>()
+    };
+    const MMA: &str = "tcgen05.mma.cta_group::1.kind::f16 [%r1], %d1, %d1, %r6, %p1;\n";
+    const COMMIT: &str = "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r2];\n";
+    let wait = |n: u32| format!("W{n}:\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [%r2], {n};\n@!%p2 bra W{n};\n");
+    assert_eq!(found(""), ["mma-outlives-cta"]);
+    assert_eq!(found(COMMIT), ["mma-outlives-cta"]);
+    assert_eq!(found(&[COMMIT, &wait(0)].concat()), [""; 0]);
+    assert_eq!(found(&[COMMIT, &wait(0), MMA, COMMIT].concat()), ["mma-outlives-cta"], "for the first alone");
+    assert_eq!(found(&[COMMIT, &wait(0), MMA, COMMIT, &wait(1)].concat()), [""; 0]);
+}
+
 /// A run for results or for times only takes the same cycles as one that judges, gives the same results if any, and says that it
 /// checked nothing.
 #[test]
@@ -242,5 +266,16 @@ fn results_and_times_only() {
             assert!(!part.is_clean() && part.incomplete[0].contains(says), "{name}, {mode:?}: {:?}", part.incomplete);
             assert!(mode == Mode::Time || part.buffers == whole.buffers, "{name}: the results are others");
         }
+        // Which phase a wait has passed on is part of what happened, too.
+        let waits = |mode| {
+            let options = Options { mode, trace: true, ..Default::default() };
+            let mut trace = emulator::run(&program, &case.launch, &options).trace;
+            trace.retain(|event| matches!(event.kind, EventKind::BarrierWait { .. }));
+            trace
+        };
+        let judged = waits(Mode::Judge);
+        assert!(!judged.is_empty(), "{name}");
+        assert!(waits(Mode::Compute) == judged, "{name}, results only: other phases");
+        assert!(waits(Mode::Time) == judged, "{name}, times only: other phases");
     }
 }

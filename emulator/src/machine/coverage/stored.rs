@@ -199,7 +199,11 @@ impl Cluster<'_> {
             }
         }
         let Some(of) = found.map(|of| Of::clone(of)) else { return };
-        if self.placed.chunks.is_none() && order.len() == (tile.pitch / chunk) as usize {
+        // Where B's own columns are multiplied in another order, that of D may be theirs.
+        let lines = || of.columns.iter();
+        let straight =
+            lines().all(|line| line.whole) && lines().zip(lines().skip(1)).all(|(one, next)| one.end() == next.first);
+        if self.placed.chunks.is_none() && straight && order.len() == (tile.pitch / chunk) as usize {
             self.placed.chunks = Reordered::of(&order, tile.site);
         }
         let address = to.address.wrapping_add_signed(to.plane);

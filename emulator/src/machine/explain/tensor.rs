@@ -5,7 +5,8 @@ use super::names::Name;
 use crate::diagnostic::{Label, Severity};
 use crate::machine::cluster::Cluster;
 use crate::machine::hang::mbarrier::counts_too_few;
-use crate::machine::state::{ActorKind, Heard, Race};
+use crate::machine::state::{ActorKind, Commit, Heard, Race};
+use crate::machine::warp::{Passed, Queue};
 use crate::order::{Reason, Stamp};
 
 pub const WAIT_RULE: &str = "tcgen05.ld is asynchronous, and tcgen05.wait::ld is what waits for it (PTX ISA 9.7.16.8.5). Using a register waits \
@@ -333,9 +334,20 @@ impl Cluster<'_> {
         if self.is_tensor_copy(stamp.site) { "tcgen05.cp" } else { "MMA" }
     }
 
+    /// Whether a warp has waited, as far as that is seen without clocks, for a commit behind the last MMA of a thread.
+    fn seems_awaited(&self, (w, lane): (usize, usize), queue: Queue) -> bool {
+        let passed = |commit: &Commit| {
+            let seen = |passed: &Passed| passed.barrier == commit.barrier && passed.phase >= commit.phase;
+            self.warps.iter().any(|warp| warp.passed.iter().any(seen))
+        };
+        let is_behind = |commit: &&Commit| (commit.warp, commit.epoch) == (w, queue.epoch) && commit.phase.is_some();
+        self.covered.get(&(w, lane)) == Some(&queue.epoch) && self.commits.iter().rev().filter(is_behind).any(passed)
+    }
+
     /// MMAs whose completion no warp has waited for when the CTA ends.
     pub fn unawaited_mmas(&mut self) {
         if !self.clocks {
+            self.guessed |= self.mma_queues.iter().any(|(&thread, &queue)| !self.seems_awaited(thread, queue));
             return;
         }
         let mut queues: Vec<_> = self.mma_queues.iter().map(|(&(w, lane), &q)| (w, lane, q)).collect();

@@ -7,6 +7,7 @@ use crate::program::facts::{Way, ways_lead};
 use crate::program::op::{FALSE, Op, Reg, Space, TRUE, TensorShape};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
+use std::cell::RefCell;
 
 /// So many statements are looked at for a store, and so deep.
 const MOST: u32 = 256;
@@ -47,6 +48,21 @@ struct Stored {
     alone: bool,
 }
 
+/// What is computed from columns and stored, with what says whether it is stored again.
+struct Found {
+    at: usize,
+    site: u32,
+    stored: Stored,
+    /// Of each register that it stores: the columns that it is computed from, and the statement that has written it.
+    columns: SmallVec<[Columns; 4]>,
+    written: SmallVec<[(usize, Reg); 4]>,
+    /// The statements that load what is added.
+    added: Loads,
+}
+
+/// Columns, or numbers in memory: the load, and which of its registers it is.
+type Columns = SmallVec<[(u32, u32); 4]>;
+
 /// A search for what a statement stores.
 struct Search<'a> {
     kernel: &'a Kernel,
@@ -54,10 +70,10 @@ struct Search<'a> {
     left: u32,
     /// What was found.
     loads: Loads,
-    /// The columns that the register is computed from which is looked at: the load, and which of its registers it is.
-    columns: SmallVec<[(u32, u32); 4]>,
-    /// The statements that load what is added from memory.
-    added: Loads,
+    /// The columns that the register is computed from which is looked at.
+    columns: Columns,
+    /// What is added to it from memory: in the same way.
+    added: Columns,
 }
 
 impl Kernel {
@@ -155,25 +171,43 @@ impl Kernel {
     }
 
     fn stores_of_columns(&self) -> OfStores {
-        let mut found = OfStores::default();
         let mut instructions: FxHashMap<u32, u32> = FxHashMap::default();
         let stores = || self.code.iter().enumerate().filter(|(_, inst)| matches!(inst.op, Op::Store(_)));
         stores().for_each(|(_, inst)| *instructions.entry(inst.site).or_default() += 1);
-        for (at, inst) in stores().filter(|(_, inst)| instructions[&inst.site] == 1) {
-            let Op::Store(op) = &inst.op else { continue };
-            let mut search = Search {
-                kernel: self,
-                left: MOST,
-                loads: Loads::new(),
-                columns: Default::default(),
-                added: Loads::new(),
-            };
-            if let Some(stored) = search.stored(at, &op.s) {
-                found.stores.insert(inst.site, stored);
-                found.added.extend(search.added);
-            }
+        let alone = stores().filter(|(_, inst)| instructions[&inst.site] == 1);
+        let all: FxHashMap<usize, Found> = alone
+            .filter_map(|(at, inst)| {
+                let Op::Store(op) = &inst.op else { return None };
+                Some((at, Search::new(self).found(at, inst.site, &op.s)?))
+            })
+            .collect();
+        let again: FxHashSet<usize> = all.values().flat_map(|found| self.stored_again(found, &all)).collect();
+        let mut of_stores = OfStores::default();
+        for (_, found) in all.into_iter().filter(|(at, _)| !again.contains(at)) {
+            of_stores.stores.insert(found.site, found.stored);
+            of_stores.added.extend(found.added);
         }
-        found
+        of_stores
+    }
+
+    /// The statements that store the same numbers, or other numbers of memory with the same columns, before those are loaded anew; and the first of them. A number
+    /// of a row that is spread over it, or is a factor of others, says nothing of where these belong.
+    fn stored_again(&self, first: &Found, all: &FxHashMap<usize, Found>) -> Vec<usize> {
+        let same = |other: &Found| match first.stored.alone {
+            true => first.written.iter().any(|number| other.written.contains(number)),
+            false => first.columns.iter().any(|columns| other.columns.contains(columns)),
+        };
+        let again = RefCell::new(Vec::new());
+        ways_lead(&self.code, first.at, |at, inst| {
+            if first.stored.loads.contains(&inst.site) {
+                return Way::Ends;
+            }
+            if all.get(&at).is_some_and(same) {
+                again.borrow_mut().extend([first.at, at]);
+            }
+            Way::On
+        });
+        again.into_inner()
     }
 }
 
@@ -191,20 +225,39 @@ fn in_a_row(mut columns: impl Iterator<Item = (u32, u32)>) -> Option<InARow> {
 }
 
 impl Search<'_> {
-    fn stored(&mut self, at: usize, regs: &[Reg]) -> Option<Stored> {
-        let mut columns = SmallVec::<[_; 4]>::new();
+    fn new(kernel: &Kernel) -> Search<'_> {
+        Search { kernel, left: MOST, loads: Loads::new(), columns: Columns::new(), added: SmallVec::new() }
+    }
+
+    fn found(&mut self, at: usize, site: u32, regs: &[Reg]) -> Option<Found> {
+        let (mut columns, mut written) = (SmallVec::<[Columns; 4]>::new(), SmallVec::new());
+        let mut added = Loads::new();
         for &reg in regs {
             if self.from(at, reg, DEEP) != Some(From::Columns) {
                 return None;
             }
-            columns.push(std::mem::take(&mut self.columns));
+            let mut own = std::mem::take(&mut self.columns);
+            own.sort_unstable();
+            own.dedup();
+            let mut from_memory = std::mem::take(&mut self.added);
+            from_memory.sort_unstable();
+            from_memory.dedup();
+            for numbers in from_memory.chunk_by(|one, next| one.0 == next.0) {
+                // What is made of more numbers than it has columns, as the sum of a row is, has none of its own.
+                if numbers.len() > own.len() {
+                    return None;
+                }
+                added.push(numbers[0].0);
+            }
+            columns.push(own);
+            written.extend(self.kernel.writers().only(at, reg).map(|writer| (writer, reg)));
         }
-        let alone = self.added.is_empty();
+        let alone = added.is_empty();
         // One number of a row that all registers are computed with, as a factor, says nothing of where the others belong that are loaded from memory.
         let each_its_own = (1..columns.len()).all(|n| !columns[..n].contains(&columns[n]));
-        columns.iter_mut().for_each(|columns| columns.sort_unstable());
         let in_a_row = in_a_row(columns.iter().flatten().copied());
-        (alone || each_its_own).then(|| Stored { loads: std::mem::take(&mut self.loads), in_a_row, alone })
+        let stored = Stored { loads: std::mem::take(&mut self.loads), in_a_row, alone };
+        (alone || each_its_own).then_some(Found { at, site, stored, columns, written, added })
     }
 
     fn from(&mut self, at: usize, reg: Reg, deep: u32) -> Option<From> {
@@ -232,7 +285,8 @@ impl Search<'_> {
                 Some(From::Columns)
             }
             Op::Load(ref op) if matches!(op.space, Space::Global | Space::Shared | Space::Generic | Space::Param) => {
-                self.added.push(inst.site);
+                let which = op.d.iter().position(|&to| to == reg)?;
+                self.added.push((inst.site, which as u32));
                 Some(From::Numbers)
             }
             // Which of several it is may differ from lane to lane.
@@ -248,5 +302,60 @@ impl Search<'_> {
             }
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of each statement that stores: whether it is known which columns it stores.
+    fn known(body: &str) -> Vec<bool> {
+        let text = format!(
+            ".version 8.7\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .u64 to)\n{{\n.shared .align 16 .b8 c[1024];\n.reg .b32 %r<16>;\n\
+             .reg .b64 %to;\n.reg .pred %p;\nld.param.u64 %to, [to];\nmov.u32 %r15, %tid.x;\nsetp.lt.u32 %p, %r15, 64;\nTILE:\n\
+             tcgen05.ld.sync.aligned.32x32b.x4.b32 {{%r0, %r1, %r2, %r3}}, [%r15];\ntcgen05.wait::ld.sync.aligned;\n{body}\n@%p bra TILE;\nret;\n}}\n"
+        );
+        let program = crate::load(&text).unwrap_or_else(|errors| panic!("{errors:#?}"));
+        let kernel = &program.kernels[0];
+        let stores = kernel.code.iter().filter(|inst| matches!(inst.op, Op::Store(_)));
+        stores.map(|inst| kernel.loads_of_columns(inst.site).is_some()).collect()
+    }
+
+    const C: &str = "ld.shared.v4.b32 {%r4, %r5, %r6, %r7}, [c];\nld.shared.v4.b32 {%r8, %r9, %r10, %r11}, [c+16];\n";
+
+    /// Four times, of the registers `d`, `a`, and `c` from these on.
+    fn four(op: &str, d: u32, a: u32, c: u32) -> String {
+        (0..4).map(|n| format!("{op} %r{}, %r{}, %r{};\n", d + n, a + n, c + n)).collect()
+    }
+
+    #[test]
+    fn each_number_goes_to_one_place() {
+        assert_eq!(known("st.global.v2.b32 [%to], {%r0, %r1};\nst.global.v2.b32 [%to+8], {%r2, %r3};"), [true, true]);
+        assert_eq!(known("st.global.v2.b32 [%to], {%r0, %r1};\nst.global.v2.b32 [%to+8], {%r0, %r1};"), [false, false]);
+        let either = "@%p bra ONE;\nst.global.v2.b32 [%to], {%r0, %r1};\nbra BOTH;\nONE:\nst.shared.v2.b32 [c], {%r0, %r1};\nBOTH:";
+        assert_eq!(known(either), [true, true], "one of two ways");
+        let round = "AGAIN:\nst.global.v2.b32 [%to], {%r0, %r1};\nadd.s64 %to, %to, 8;\n@%p bra AGAIN;";
+        assert_eq!(known(round), [false], "all over a row");
+        // Other numbers of the same columns may be stored, too.
+        let two = "st.global.b32 [%to], %r0;\nneg.f32 %r4, %r0;\nst.global.b32 [%to+64], %r4;";
+        assert_eq!(known(two), [true, true]);
+    }
+
+    #[test]
+    fn what_is_added_to_columns_is_of_each_its_own() {
+        let store = |at: u32, d: u32| {
+            format!("st.global.v4.b32 [%to+{at}], {{%r{d}, %r{}, %r{}, %r{}}};\n", d + 1, d + 2, d + 3)
+        };
+        let added = format!("{C}{}{}", four("add.f32", 4, 0, 4), store(0, 4));
+        assert_eq!(known(&added), [true]);
+        let factors = format!("{added}{}{}", four("mul.f32", 8, 0, 8), store(16, 8));
+        assert_eq!(known(&factors), [false, false], "eight numbers of memory, by four factors");
+        let sum = format!(
+            "{C}add.f32 %r4, %r4, %r5;\nadd.f32 %r4, %r4, %r6;\nadd.f32 %r0, %r0, %r4;\nst.global.b32 [%to], %r0;"
+        );
+        assert_eq!(known(&sum), [false], "a sum of three");
+        let one = format!("{C}add.f32 %r0, %r0, %r4;\nst.global.b32 [%to], %r0;");
+        assert_eq!(known(&one), [true]);
     }
 }
