@@ -36,13 +36,37 @@ const BUGS: &[Bug] = &[
         "undefined-value-stored",
         "tcgen05.mma",
     ),
+    (
+        "flashinfer_tiny",
+        "one of the four boxes of B is copied to where another one lies",
+        |text| text.replacen("%r129, 4096;", "%r129, 2048;", 1),
+        "race-shared",
+        "cp.async.bulk",
+    ),
+    (
+        "flashinfer_tiny",
+        "A goes on from stage to stage by twice as much, and into the tiles of B",
+        |text| text.replacen(", %r310, 11;", ", %r310, 12;", 1),
+        "box-mismatch",
+        "tcgen05.mma",
+    ),
+    (
+        "flash_attention_causal",
+        "one of the stores of P to tensor memory is left out, so that sums of Q K^T are multiplied for it",
+        |text| without_store(text, text.find("tcgen05.st.sync").expect("a store")),
+        "type-mismatch",
+        "tcgen05.mma",
+    ),
 ];
+
+fn without_store(text: &str, at: usize) -> String {
+    let end = at + text[at..].find(';').expect("its end") + 1;
+    text[..at].to_string() + &text[end..]
+}
 
 /// Of two stores of 32 columns, the second one is left out.
 fn zeroes_for_half(text: &str) -> String {
-    let last = text.rfind("tcgen05.st").expect("a store");
-    let end = last + text[last..].find(';').expect("its end") + 1;
-    text[..last].to_string() + &text[end..]
+    without_store(text, text.rfind("tcgen05.st").expect("a store"))
 }
 
 /// The address of the factors' columns is the accumulator's, 240 columns on, but where they are freed.
@@ -90,8 +114,10 @@ fn kernels_of_libraries() {
             let first = report.findings.first();
             let found = first
                 .is_some_and(|d| d.code == *code && d.labels.first().is_some_and(|l| l.place.text.contains(place)));
+            // None of them is a matter of M or N.
+            let of_the_shape = report.findings.iter().any(|d| d.code == "instruction-descriptor");
             assert!(
-                found,
+                found && !of_the_shape,
                 "{kernel}, {what}, seed {seed:?}: {code} at {place} is not first, but\n{}",
                 told(&report.findings)
             );

@@ -22,7 +22,7 @@ impl<'a> Chip<'a> {
         cluster.tell_unshifted();
         match ended {
             true => {
-                let sums = cluster.supplies.sums_for_a().collect::<Vec<_>>();
+                let sums = cluster.supplies.sums_for_a();
                 sums.into_iter().for_each(|finding| cluster.findings.add(finding));
                 cluster.finish();
             }
@@ -103,6 +103,9 @@ impl<'a> Chip<'a> {
         let label = |site: u32, text: String| Label::new(place(site), text);
         if completed {
             self.drained.loads_beside(label).into_iter().for_each(|finding| findings.add(finding));
+        }
+        if completed && findings.is_empty() {
+            self.supplies.sums_between().into_iter().for_each(|finding| findings.add(finding));
         }
         if completed && findings.is_empty() {
             let missing = self.sums.judge(|mma| self.s.kernel.may_be_told_to_leave_out(mma), label);
