@@ -118,6 +118,7 @@ impl<'a> Chip<'a> {
                 self.placed.judge_columns(self.s.kernel, label),
                 self.placed.judge_lanes(label),
                 self.placed.judge_chunks(label),
+                self.placed.judge_boxes(label),
             ];
             told.into_iter().flatten().for_each(|told| findings.add(told));
         }

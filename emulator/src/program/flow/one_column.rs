@@ -202,7 +202,11 @@ impl Search<'_> {
         let alone = self.added.is_empty();
         // One number of a row that all registers are computed with, as a factor, says nothing of where the others belong that are loaded from memory.
         let each_its_own = (1..columns.len()).all(|n| !columns[..n].contains(&columns[n]));
-        columns.iter_mut().for_each(|columns| columns.sort_unstable());
+        // Of a register of 64 bits that is put together and taken apart again, both halves count as all of it.
+        columns.iter_mut().for_each(|columns| {
+            columns.sort_unstable();
+            columns.dedup();
+        });
         let in_a_row = in_a_row(columns.iter().flatten().copied());
         (alone || each_its_own).then(|| Stored { loads: std::mem::take(&mut self.loads), in_a_row, alone })
     }
