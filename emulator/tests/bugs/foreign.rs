@@ -144,3 +144,30 @@ fn scale_factors_that_nobody_copies() {
     });
     assert!(told_so, "the MMA and its scale factors are not named, but\n{}", told(&report.findings));
 }
+
+/// A tile is stored as four boxes, from the last to the first: D has the columns of each box where another one's belong. Where it is stored as it should be, nothing is
+/// said (`../libraries.rs`).
+#[test]
+fn boxes_in_each_others_places() {
+    let path = |ending: &str| format!("{}/tests/libraries/cute_ext_dense.{ending}", env!("CARGO_MANIFEST_DIR"));
+    let read = |ending: &str| std::fs::read_to_string(path(ending)).unwrap_or_else(|e| panic!("{}: {e}", path(ending)));
+    let (right, launch): (String, Launch) = (read("ptx"), serde_json::from_str(&read("json")).expect("a launch"));
+    let store = "cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group.L2::cache_hint [%rd40, {%r226,";
+    let mirrored = format!(
+        "{{ .reg .b32 c; mov.u32 c, %ctaid.y; shl.b32 c, c, 8; add.s32 c, c, 96; sub.s32 c, c, %r226; {}",
+        store.replace("%r226", "c")
+    );
+    let text = right.replacen(store, &mirrored, 1).replacen("[%r44+66560], %rd41;", "[%r44+66560], %rd41; }", 1);
+    for seed in super::common::schedules(1) {
+        let told_of = |text: &str| {
+            let program = emulator::load(text).unwrap_or_else(|e| panic!("{e:#?}"));
+            let report = emulator::run(&program, &launch, &Options { seed, ..Options::default() });
+            assert!(report.findings.is_empty(), "{}", told(&report.findings));
+            report.notes.into_iter().find(|note| note.code == "box-mismatch").map(|note| note.title)
+        };
+        assert_eq!(told_of(&right), None);
+        let title = told_of(&text).expect("a note");
+        assert!(title.contains("columns 96 to 127 of a product are stored from column"), "{title}");
+        assert!(title.contains("where its columns 0 to 31 belong"), "{title}");
+    }
+}

@@ -140,9 +140,8 @@ impl Supplies {
     /// What of that holds, whatever else is wrong: where threads never store, it does not come too early.
     pub fn sums_for_a(&mut self) -> Vec<Diagnostic> {
         let stored = std::mem::take(&mut self.stored);
-        let never = |cta: usize, from: u32| {
-            (from / 8..(from + 8).div_ceil(8)).all(|eight| !stored.contains(&(cta, eight)))
-        };
+        let never =
+            |cta: usize, from: u32| (from / 8..(from + 8).div_ceil(8)).all(|eight| !stored.contains(&(cta, eight)));
         let (told, between): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.sums_for_a).into_iter().partition(|&(cta, from, _)| never(cta, from));
         self.sums_between.extend(between.into_iter().map(|(.., diagnostic)| diagnostic));

@@ -202,11 +202,7 @@ impl Search<'_> {
         let alone = self.added.is_empty();
         // One number of a row that all registers are computed with, as a factor, says nothing of where the others belong that are loaded from memory.
         let each_its_own = (1..columns.len()).all(|n| !columns[..n].contains(&columns[n]));
-        // Of a register of 64 bits that is put together and taken apart again, both halves count as all of it.
-        columns.iter_mut().for_each(|columns| {
-            columns.sort_unstable();
-            columns.dedup();
-        });
+        columns.iter_mut().for_each(|columns| columns.sort_unstable());
         let in_a_row = in_a_row(columns.iter().flatten().copied());
         (alone || each_its_own).then(|| Stored { loads: std::mem::take(&mut self.loads), in_a_row, alone })
     }
@@ -242,6 +238,9 @@ impl Search<'_> {
             // Which of several it is may differ from lane to lane.
             Op::Select32 { .. } | Op::Select64 { .. } | Op::Special { .. } => None,
             _ if inst.facts.plain => {
+                if let Some((packed, part)) = self.part_of_a_pair(writer, reg) {
+                    return self.from(packed, part, deep - 1);
+                }
                 let mut from = From::Numbers;
                 for &used in &inst.uses {
                     if self.from(writer, used, deep - 1)? == From::Columns {
@@ -249,6 +248,20 @@ impl Search<'_> {
                     }
                 }
                 Some(from)
+            }
+            _ => None,
+        }
+    }
+
+    /// A statement takes a register apart that another one has put together: that one, and the part which this register is.
+    fn part_of_a_pair(&self, writer: usize, reg: Reg) -> Option<(usize, Reg)> {
+        let Op::Repack { d: parts, s: whole, d_bits, .. } = &self.kernel.code[writer].op else { return None };
+        let (&[whole], n) = (&whole[..], parts.iter().position(|part| *part == reg)?) else { return None };
+        let packed = self.kernel.writers().only(writer, whole)?;
+        let inst = &self.kernel.code[packed];
+        match &inst.op {
+            Op::Repack { d, s, s_bits, .. } if d.len() == 1 && s_bits == d_bits && !inst.facts.guarded => {
+                Some((packed, *s.get(n)?))
             }
             _ => None,
         }
