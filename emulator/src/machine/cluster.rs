@@ -20,9 +20,11 @@ use crate::protocol::Record;
 use crate::report::{Actor, Event, EventKind, Issuer, Memory, Printed};
 use crate::tensor_map::TensorMap;
 use crate::time::Costs;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 /// What all clusters of a launch share.
@@ -242,6 +244,8 @@ pub struct Cluster<'a> {
     pub strangers: FxHashMap<(u32, ActorId), crate::machine::memory::parties::Party>,
     pub race_keys: HashMap<(u32, u32, RaceMemory, Reason), usize>,
     pub origins: Vec<Origin>,
+    /// Where those of a statement and a text are among them, by the hash of both.
+    pub known_origins: FxHashMap<u64, SmallVec<[u32; 1]>>,
     pub kept_origins: crate::machine::memory::origins::Kept,
     /// Who has multiplied what of shared memory nothing had written: statement, CTA and offset.
     pub unwritten: Vec<(u32, usize, u32)>,
@@ -440,11 +444,18 @@ impl<'a> Cluster<'a> {
 
     /// Number of a new reason for undefined values.
     pub fn origin(&mut self, site: u32, text: String) -> u32 {
-        if let Some(n) = self.origins.iter().position(|o| o.site == site && o.text == text) {
-            return n as u32;
+        let known = self.known_origins.entry(FxBuildHasher.hash_one((site, &text))).or_default();
+        let is_it = |n: &&u32| {
+            let origin = &self.origins[**n as usize];
+            origin.site == site && origin.text == text
+        };
+        if let Some(&n) = known.iter().find(is_it) {
+            return n;
         }
+        let new = self.origins.len() as u32;
+        known.push(new);
         self.origins.push(Origin { site, text, lacks: Lacks::Value, beside: None });
-        self.origins.len() as u32 - 1
+        new
     }
 
     /// Threads of a CTA that have not ended, counted in whole warps.

@@ -145,6 +145,7 @@ impl<'a> Cluster<'a> {
             strangers: FxHashMap::default(),
             race_keys: HashMap::new(),
             origins: vec![Origin { site: 0, text: String::new(), lacks: Lacks::Value, beside: None }],
+            known_origins: Default::default(),
             kept_origins: Default::default(),
             unwritten: vec![],
             events: BinaryHeap::new(),

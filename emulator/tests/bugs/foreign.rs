@@ -36,13 +36,37 @@ const BUGS: &[Bug] = &[
         "undefined-value-stored",
         "tcgen05.mma",
     ),
+    (
+        "flashinfer_tiny",
+        "one of the four boxes of B is copied to where another one lies",
+        |text| text.replacen("%r129, 4096;", "%r129, 2048;", 1),
+        "race-shared",
+        "cp.async.bulk",
+    ),
+    (
+        "flashinfer_tiny",
+        "A goes on from stage to stage by twice as much, and into the tiles of B",
+        |text| text.replacen(", %r310, 11;", ", %r310, 12;", 1),
+        "box-mismatch",
+        "tcgen05.mma",
+    ),
+    (
+        "flash_attention_causal",
+        "one of the stores of P to tensor memory is left out, so that sums of Q K^T are multiplied for it",
+        |text| without_store(text, text.find("tcgen05.st.sync").expect("a store")),
+        "type-mismatch",
+        "tcgen05.mma",
+    ),
 ];
+
+fn without_store(text: &str, at: usize) -> String {
+    let end = at + text[at..].find(';').expect("its end") + 1;
+    text[..at].to_string() + &text[end..]
+}
 
 /// Of two stores of 32 columns, the second one is left out.
 fn zeroes_for_half(text: &str) -> String {
-    let last = text.rfind("tcgen05.st").expect("a store");
-    let end = last + text[last..].find(';').expect("its end") + 1;
-    text[..last].to_string() + &text[end..]
+    without_store(text, text.rfind("tcgen05.st").expect("a store"))
 }
 
 /// The address of the factors' columns is the accumulator's, 240 columns on, but where they are freed.
@@ -90,8 +114,10 @@ fn kernels_of_libraries() {
             let first = report.findings.first();
             let found = first
                 .is_some_and(|d| d.code == *code && d.labels.first().is_some_and(|l| l.place.text.contains(place)));
+            // None of them is a matter of M or N.
+            let of_the_shape = report.findings.iter().any(|d| d.code == "instruction-descriptor");
             assert!(
-                found,
+                found && !of_the_shape,
                 "{kernel}, {what}, seed {seed:?}: {code} at {place} is not first, but\n{}",
                 told(&report.findings)
             );
@@ -117,4 +143,31 @@ fn scale_factors_that_nobody_copies() {
         mma && d.help.contains("scale factors")
     });
     assert!(told_so, "the MMA and its scale factors are not named, but\n{}", told(&report.findings));
+}
+
+/// A tile is stored as four boxes, from the last to the first: D has the columns of each box where another one's belong. Where it is stored as it should be, nothing is
+/// said (`../libraries.rs`).
+#[test]
+fn boxes_in_each_others_places() {
+    let path = |ending: &str| format!("{}/tests/libraries/cute_ext_dense.{ending}", env!("CARGO_MANIFEST_DIR"));
+    let read = |ending: &str| std::fs::read_to_string(path(ending)).unwrap_or_else(|e| panic!("{}: {e}", path(ending)));
+    let (right, launch): (String, Launch) = (read("ptx"), serde_json::from_str(&read("json")).expect("a launch"));
+    let store = "cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group.L2::cache_hint [%rd40, {%r226,";
+    let mirrored = format!(
+        "{{ .reg .b32 c; mov.u32 c, %ctaid.y; shl.b32 c, c, 8; add.s32 c, c, 96; sub.s32 c, c, %r226; {}",
+        store.replace("%r226", "c")
+    );
+    let text = right.replacen(store, &mirrored, 1).replacen("[%r44+66560], %rd41;", "[%r44+66560], %rd41; }", 1);
+    for seed in super::common::schedules(1) {
+        let told_of = |text: &str| {
+            let program = emulator::load(text).unwrap_or_else(|e| panic!("{e:#?}"));
+            let report = emulator::run(&program, &launch, &Options { seed, ..Options::default() });
+            assert!(report.findings.is_empty(), "{}", told(&report.findings));
+            report.notes.into_iter().find(|note| note.code == "box-mismatch").map(|note| note.title)
+        };
+        assert_eq!(told_of(&right), None);
+        let title = told_of(&text).expect("a note");
+        assert!(title.contains("columns 96 to 127 of a product are stored from column"), "{title}");
+        assert!(title.contains("where its columns 0 to 31 belong"), "{title}");
+    }
 }

@@ -22,7 +22,7 @@ impl<'a> Chip<'a> {
         cluster.tell_unshifted();
         match ended {
             true => {
-                let sums = cluster.supplies.sums_for_a().collect::<Vec<_>>();
+                let sums = cluster.supplies.sums_for_a();
                 sums.into_iter().for_each(|finding| cluster.findings.add(finding));
                 cluster.finish();
             }
@@ -105,6 +105,9 @@ impl<'a> Chip<'a> {
             self.drained.loads_beside(label).into_iter().for_each(|finding| findings.add(finding));
         }
         if completed && findings.is_empty() {
+            self.supplies.sums_between().into_iter().for_each(|finding| findings.add(finding));
+        }
+        if completed && findings.is_empty() {
             let missing = self.sums.judge(|mma| self.s.kernel.may_be_told_to_leave_out(mma), label);
             let told =
                 [missing, self.sums.mixed.map(|mixed| mixed.judge(label)), self.placed.judge(&self.global, label)];
@@ -115,6 +118,7 @@ impl<'a> Chip<'a> {
                 self.placed.judge_columns(self.s.kernel, label),
                 self.placed.judge_lanes(label),
                 self.placed.judge_chunks(label),
+                self.placed.judge_boxes(label),
             ];
             told.into_iter().flatten().for_each(|told| findings.add(told));
         }

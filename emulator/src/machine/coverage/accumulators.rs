@@ -4,7 +4,7 @@ use crate::diagnostic::Severity;
 use crate::machine::cluster::Cluster;
 use crate::machine::mma::instruction_descriptor::Accumulator;
 use crate::machine::mma::issued::Recent;
-use crate::machine::state::ActorKind;
+use crate::machine::state::{ActorKind, Cta};
 use crate::machine::tensor_memory::{CELL, COLUMNS, Halves};
 use crate::program::op::{Op, Reg};
 use crate::program::opcode;
@@ -30,14 +30,18 @@ const TYPE_OF_D: &str = "Bits 4 and 5 of the instruction descriptor are the type
 
 impl Cluster<'_> {
     /// An MMA takes elements of A, several of which lie in a column, from columns that an MMA has written last: those hold sums, one in each.
-    pub fn check_no_product(&mut self, cta: usize, from: u32, site: u32) {
+    pub fn check_no_product(&mut self, cta: usize, halves: Halves, from: u32, site: u32) {
         if !self.options.judges() {
             return;
         }
         let written = |column: u32| {
-            let by = self.ctas[cta].tensor_shadow.writer(u64::from(column) * CELL)?;
+            let Cta { tensor_shadow, upper_shadow, .. } = &self.ctas[cta];
+            let shadow = upper_shadow.as_ref().filter(|_| !halves.has(false)).unwrap_or(tensor_shadow);
+            let by = shadow.writer(u64::from(column) * CELL)?;
             let queue = matches!(self.kind(by), Some(ActorKind::Mmas { .. }));
-            (queue && !self.is_tensor_copy(by.site)).then_some((column, by.site))
+            // Lanes that an MMA does not write may have been stored before.
+            let all_lanes = self.issued.by(by.site).is_none_or(|mma| mma.disabled == [0; 2]);
+            (queue && all_lanes && !self.is_tensor_copy(by.site)).then_some((column, by.site))
         };
         let Some((column, mma)) = (from..COLUMNS.min(from + 8)).find_map(written) else { return };
         let mut diagnostic = self.problem(

@@ -4,6 +4,7 @@
 pub mod accumulators;
 pub mod chunks;
 pub mod drained;
+mod exchanged;
 pub mod factors_left;
 pub mod inputs;
 pub mod lanes;

@@ -4,6 +4,7 @@
 //! [`super::stored`] finds out what is stored where.
 
 use super::chunks::Reordered;
+use super::exchanged::{Exchanged, Pieces};
 use super::lanes::Changed;
 use super::order;
 use super::sums::Line;
@@ -65,6 +66,9 @@ pub struct Placed {
     pub(super) loaded: FxHashMap<(usize, u32), (Arc<Of>, u32)>,
     /// Chunks of a tile that hold other columns than their place says.
     pub(super) chunks: Option<Reordered>,
+    /// Boxes of products, and one that lies where another one belongs.
+    pub(super) pieces: Pieces,
+    exchanged: Option<Exchanged>,
     pub(super) stored: FxHashMap<(usize, u32), Stored>,
     /// The last product that a warp has stored to global memory by a statement.
     pub(super) direct: FxHashMap<(usize, u32), Arc<Of>>,
@@ -176,6 +180,7 @@ impl Placed {
         self.lanes = self.lanes.map(|own| own.or(other.lanes)).or(other.lanes);
         self.permuted = self.permuted.take().or(other.permuted);
         self.chunks = self.chunks.or(other.chunks);
+        self.exchanged = self.exchanged.or(other.pieces.exchanged());
     }
 
     /// A warp's rows of a product are stored from this row of D on.
@@ -207,6 +212,11 @@ impl Placed {
     /// The same of 16-byte chunks of a tile that a copy stores.
     pub fn judge_chunks(&self, label: impl Fn(u32, String) -> Label) -> Option<Diagnostic> {
         Some(self.chunks?.said(label))
+    }
+
+    /// The same of whole boxes.
+    pub fn judge_boxes(&self, label: impl Fn(u32, String) -> Label) -> Option<Diagnostic> {
+        Some(self.exchanged?.said(label))
     }
 
     pub(super) fn note_lanes(&mut self, rows: &[u32], straight: bool, store: u32, copy: Option<u32>) {

@@ -4,6 +4,7 @@
 //! each lane stores 16 bytes of a row, or the lanes store rows of D in global memory, one behind the other.
 
 use super::chunks::{Order, Reordered};
+use super::exchanged::Piece;
 use super::lanes;
 use super::placed::{Of, Seen, Stored};
 use super::sums::Sum;
@@ -203,8 +204,18 @@ impl Cluster<'_> {
         let lines = || of.columns.iter();
         let straight =
             lines().all(|line| line.whole) && lines().zip(lines().skip(1)).all(|(one, next)| one.end() == next.first);
-        if self.placed.chunks.is_none() && straight && order.len() == (tile.pitch / chunk) as usize {
-            self.placed.chunks = Reordered::of(&order, tile.site);
+        if straight && order.len() == (tile.pitch / chunk) as usize {
+            if self.placed.chunks.is_none() {
+                self.placed.chunks = Reordered::of(&order, tile.site);
+            }
+            // Threads store the columns of a whole box one behind the other.
+            let columns: Option<SmallVec<[(u32, u32); 8]>> = order.iter().map(|chunk| chunk.1).collect();
+            let columns = columns.filter(|all| all.windows(2).all(|two| two[0].0 + two[0].1 == two[1].0));
+            if let Some(columns) = columns.filter(|all| !all.is_empty()) {
+                let (column, count) = (columns[0].0, columns.iter().map(|part| part.1).sum());
+                let piece = Piece { at: to.at[0], column, columns: count, copy: tile.site, mma: of.mma };
+                self.placed.pieces.add((cta, of.epoch, (to.address, to.plane), to.at[1]), piece);
+            }
         }
         let address = to.address.wrapping_add_signed(to.plane);
         rows.into_iter().for_each(|(of, at)| self.placed.stored_from(tile.site, &of, (address, at)));

@@ -34,7 +34,11 @@ impl Cluster<'_> {
         laid: &Laid,
     ) -> Option<(Diagnostic, bool)> {
         let there = self.boxes_there(cta, laid)?;
-        Some((self.says_too_many((i, ctas), laid, &there), there.others_behind))
+        let diagnostic = match self.is_of_the_other(cta, laid) {
+            true => self.says_of_the_other(laid, &there),
+            false => self.says_too_many((i, ctas), laid, &there),
+        };
+        Some((diagnostic, there.others_behind))
     }
 
     /// The same of what threads have copied.
@@ -87,8 +91,20 @@ impl Cluster<'_> {
         (there.rows < rows).then_some(there)
     }
 
+    /// Whether an operand begins in a box of the tensor of which the same statement took its other operand before, and this one from elsewhere.
+    fn is_of_the_other(&self, cta: usize, laid: &Laid) -> bool {
+        let tensor = |at: u32| self.ctas[cta].loaded.tile(at)?.origin.map(|of| of.address);
+        let Some(before) = self.issued.by(laid.site) else { return false };
+        let (own, other) = match laid.which {
+            Which::A => before.operands,
+            _ => (before.operands.1, before.operands.0),
+        };
+        let here = tensor(laid.d.start);
+        here.is_some() && here == tensor(other) && tensor(own).is_some_and(|own| Some(own) != here)
+    }
+
     /// Whether the operand is made of whole boxes of one tensor that one phase brings, of the same rows and other depths: an MMA may sum several parts
-    /// of K side by side.
+    /// of K side by side. The last one says so: one between may lie elsewhere by mistake.
     fn goes_on_with_other_depths(&self, cta: usize, first: &Tile, rows: u32) -> bool {
         let Cta { loaded, shared_shadow, .. } = &self.ctas[cta];
         let phase = |at: u32| shared_shadow.writer(at.into()).map(|stamp| (stamp.actor, stamp.epoch));
@@ -101,7 +117,23 @@ impl Cluster<'_> {
             let at = first.start + n * first.bytes;
             loaded.tile(at).is_some_and(|tile| tile.start == at && what(tile) == what(first))
         };
-        what(first).is_some() && rows.is_multiple_of(each) && (1..rows / each).all(is_like_first)
+        what(first).is_some() && rows.is_multiple_of(each) && is_like_first(rows / each - 1)
+    }
+
+    fn says_of_the_other(&self, laid: &Laid, there: &There) -> Diagnostic {
+        let (which, other) = match laid.which {
+            Which::A => (laid.which, Which::B),
+            which => (which, Which::A),
+        };
+        let title = format!("the descriptor of {which} begins in a tile of {other}");
+        let help = format!(
+            "Let the descriptor of {which} begin in the tiles that are loaded for {which}: check by how many bytes it goes on from stage to stage, and how \
+             many stages there are."
+        );
+        let mut diagnostic = self.problem("box-mismatch", laid.site, title, START_RULE, help);
+        diagnostic.labels[0].text = format!("this MMA takes {} rows from there for {which}", laid.rows);
+        diagnostic.labels.push(self.label(there.load, format!("{} rows of {other} are loaded here", there.rows)));
+        diagnostic
     }
 
     fn says_too_many(&self, (i, ctas): (&InstructionDescriptor, usize), laid: &Laid, there: &There) -> Diagnostic {

@@ -237,7 +237,7 @@ impl Cluster<'_> {
             for &c in group {
                 self.accumulators_read(c, halves, (from, 8), site);
                 if b.elements.log_bits < 5 {
-                    self.check_no_product(c, from, site);
+                    self.check_no_product(c, halves, from, site);
                 }
                 self.touch_tensor(w, c, (from, 8), halves, stamp, false);
                 self.supplies.read(c, (from, 8), WHOLE, Some(site));

@@ -37,6 +37,8 @@ pub struct Supplies {
     stored: BTreeSet<(usize, u32)>,
     /// MMAs that take sums of others for A: the CTA, the first column, and what is to be said of it.
     sums_for_a: Vec<(usize, u32, Diagnostic)>,
+    /// Those of columns that threads store to at other times: a store may have been left out.
+    sums_between: Vec<Diagnostic>,
     /// Columns of scale factors of A and of B of which it is told that they overlap.
     overlaps: Vec<[u32; 2]>,
 }
@@ -118,6 +120,7 @@ impl Supplies {
         other.all.into_iter().for_each(|more| {
             self.add(more);
         });
+        self.sums_between.extend(other.sums_between);
     }
 
     /// Threads store to columns.
@@ -134,14 +137,20 @@ impl Supplies {
         }
     }
 
-    /// What of that holds: where threads never store, it does not come too early.
-    pub fn sums_for_a(&mut self) -> impl Iterator<Item = Diagnostic> {
+    /// What of that holds, whatever else is wrong: where threads never store, it does not come too early.
+    pub fn sums_for_a(&mut self) -> Vec<Diagnostic> {
         let stored = std::mem::take(&mut self.stored);
-        let never = move |cta: usize, from: u32| {
-            (from / 8..(from + 8).div_ceil(8)).all(|eight| !stored.contains(&(cta, eight)))
-        };
-        let all = std::mem::take(&mut self.sums_for_a).into_iter();
-        all.filter(move |&(cta, from, _)| never(cta, from)).map(|(.., diagnostic)| diagnostic)
+        let never =
+            |cta: usize, from: u32| (from / 8..(from + 8).div_ceil(8)).all(|eight| !stored.contains(&(cta, eight)));
+        let (told, between): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.sums_for_a).into_iter().partition(|&(cta, from, _)| never(cta, from));
+        self.sums_between.extend(between.into_iter().map(|(.., diagnostic)| diagnostic));
+        told.into_iter().map(|(.., diagnostic)| diagnostic).collect()
+    }
+
+    /// The rest of that, which nothing else that is wrong explains: the launch is complete.
+    pub fn sums_between(&mut self) -> Vec<Diagnostic> {
+        std::mem::take(&mut self.sums_between)
     }
 
     /// Whether the overlap of these columns is to be told: it was not yet.

@@ -292,6 +292,9 @@ impl Search<'_> {
             // Which of several it is may differ from lane to lane.
             Op::Select32 { .. } | Op::Select64 { .. } | Op::Special { .. } => None,
             _ if inst.facts.plain => {
+                if let Some((packed, part)) = self.part_of_a_pair(writer, reg) {
+                    return self.from(packed, part, deep - 1);
+                }
                 let mut from = From::Numbers;
                 for &used in &inst.uses {
                     if self.from(writer, used, deep - 1)? == From::Columns {
@@ -299,6 +302,20 @@ impl Search<'_> {
                     }
                 }
                 Some(from)
+            }
+            _ => None,
+        }
+    }
+
+    /// A statement takes a register apart that another one has put together: that one, and the part which this register is.
+    fn part_of_a_pair(&self, writer: usize, reg: Reg) -> Option<(usize, Reg)> {
+        let Op::Repack { d: parts, s: whole, d_bits, .. } = &self.kernel.code[writer].op else { return None };
+        let (&[whole], n) = (&whole[..], parts.iter().position(|part| *part == reg)?) else { return None };
+        let packed = self.kernel.writers().only(writer, whole)?;
+        let inst = &self.kernel.code[packed];
+        match &inst.op {
+            Op::Repack { d, s, s_bits, .. } if d.len() == 1 && s_bits == d_bits && !inst.facts.guarded => {
+                Some((packed, *s.get(n)?))
             }
             _ => None,
         }
