@@ -1,6 +1,6 @@
 //! Sums of which each has some of the depths, as where CTAs share K: the same rows of A and columns of B, and depths that two of them have.
 
-use super::sums::{Range, Sum, Sums};
+use super::sums::{Range, Sum, Sums, end_from};
 use crate::diagnostic::{Diagnostic, Label, Severity};
 
 /// So many sums are compared.
@@ -56,9 +56,7 @@ fn part(sum: &Sum) -> Option<Range> {
 
 /// Whether these have all depths together.
 fn are_all(mut ranges: Vec<Range>, size: i64) -> bool {
-    ranges.sort_unstable();
-    let end = ranges.iter().try_fold(0, |end, range| (range.0 <= end).then_some(range.1.max(end)));
-    end.is_some_and(|end| end >= size)
+    end_from(0, &mut ranges).is_some_and(|end| end >= size)
 }
 
 #[cfg(test)]

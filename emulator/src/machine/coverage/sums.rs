@@ -30,6 +30,12 @@ pub struct Line {
 /// A range of depths, without its end.
 pub type Range = (i64, i64);
 
+/// Where ranges end that go on from a depth without a hole; in whichever order they come.
+pub fn end_from(depth: i64, ranges: &mut [Range]) -> Option<i64> {
+    ranges.sort_unstable();
+    ranges.iter().try_fold(depth, |end, range| (range.0 <= end).then_some(range.1.max(end)))
+}
+
 /// What an accumulator holds, or has held.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sum {
@@ -426,9 +432,7 @@ impl Cluster<'_> {
                     }
                 }
                 let mut left: SmallVec<[Range; 4]> = gaps[before..].iter().map(|gap: &Gap| gap.depths).collect();
-                left.sort_unstable();
-                let end = left.iter().try_fold(hole.0, |end, range| (range.0 <= end).then_some(range.1.max(end)));
-                if place != Where::Between && end.is_none_or(|end| end < hole.1) {
+                if place != Where::Between && end_from(hole.0, &mut left).is_none_or(|end| end < hole.1) {
                     gaps.truncate(before);
                 }
             }

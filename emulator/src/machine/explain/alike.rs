@@ -5,7 +5,7 @@
 //! What they are about must be the same: a place in memory without a name stands for a buffer, or for a barrier, and is one of its own; but not where
 //! several statements read what is named by the same others.
 
-use crate::diagnostic::{Diagnostic, Label, Place};
+use crate::diagnostic::{Diagnostic, Label};
 use crate::program;
 
 /// What tells places apart that have no name.
@@ -98,8 +98,7 @@ pub fn alike(known: &Diagnostic, new: &Diagnostic) -> bool {
 pub fn join(list: &mut Vec<Diagnostic>) {
     let mut groups: Vec<(Diagnostic, Vec<u32>)> = Vec::with_capacity(list.len());
     for new in list.drain(..) {
-        let line = |place: &Place| place.source.as_ref().map_or(place.line, |source| source.line);
-        let line = new.labels.first().map_or(0, |label| line(&label.place));
+        let line = new.labels.first().map_or(0, |label| label.place.shown().1);
         match groups.iter_mut().find(|(known, _)| alike(known, &new)) {
             Some((known, lines)) => {
                 known.count += new.count;
@@ -124,7 +123,7 @@ pub fn join(list: &mut Vec<Diagnostic>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnostic::{Severity, Source};
+    use crate::diagnostic::{Place, Severity, Source};
 
     fn told(title: &str, labels: &[(u32, &str, &str)]) -> Diagnostic {
         let label = |&(line, statement, text): &(u32, &str, &str)| {

@@ -2,6 +2,7 @@
 
 use super::names::{counted, distinct};
 use crate::diagnostic::{Label, Meaning};
+use crate::machine::barrier::mbarrier::Mbarrier;
 use crate::machine::cluster::Cluster;
 use crate::machine::hang::mbarrier::counts_too_few_threads;
 use crate::machine::state::{ActorKind, Race};
@@ -11,8 +12,7 @@ impl Cluster<'_> {
     /// is initialised, and what to do.
     pub fn counts_too_few_commits(&self, barrier: u32, waiter: usize) -> Option<(Label, String)> {
         let b = &self.barriers[barrier as usize];
-        let commits = b.came.iter().filter(|came| self.is_commit(came.site));
-        let warps = distinct(commits.map(|came| came.warp)).len() as u32;
+        let warps = self.warps_that_commit(b);
         if warps <= b.expected || !self.has_more_phases_than_waits(barrier, waiter) {
             return None;
         }
@@ -30,9 +30,7 @@ impl Cluster<'_> {
     /// The same where threads arrive, too: more warps arrive and commit than it counts arrivals.
     pub fn counts_too_few_that_come(&self, barrier: u32, waiter: usize) -> Option<(Label, String)> {
         let b = &self.barriers[barrier as usize];
-        let threads = self.warps_that_arrive(b);
-        let commits =
-            distinct(b.came.iter().filter(|came| self.is_commit(came.site)).map(|came| came.warp)).len() as u32;
+        let (threads, commits) = (self.warps_that_arrive(b), self.warps_that_commit(b));
         if threads == 0 || threads + commits <= b.expected || !self.has_more_phases_than_waits(barrier, waiter) {
             return None;
         }
@@ -55,11 +53,21 @@ impl Cluster<'_> {
         self.warps[second].passed.iter().find_map(|passed| {
             let b = &self.barriers[passed.barrier as usize];
             let arrivals = self.more_arrive_than_it_counts(passed.barrier)?;
-            let name = self.barrier_name(passed.barrier);
-            let text = format!("{name} is initialised for {} a phase here", counted(b.expected, "arrival"));
-            let label = self.label(b.init.site, text).that_means(Meaning::CountsTooFew);
-            Some((label, counts_too_few_threads(&name, arrivals, b.expected)))
+            let label = self.made_for(passed.barrier).that_means(Meaning::CountsTooFew);
+            Some((label, counts_too_few_threads(&self.barrier_name(passed.barrier), arrivals, b.expected)))
         })
+    }
+
+    /// Where an mbarrier is initialised, and for how many arrivals.
+    pub fn made_for(&self, barrier: u32) -> Label {
+        let b = &self.barriers[barrier as usize];
+        let (name, expected) = (self.barrier_name(barrier), counted(b.expected, "arrival"));
+        self.label(b.init.site, format!("{name} is initialised for {expected} a phase here"))
+    }
+
+    /// How many warps have committed MMAs to an mbarrier.
+    fn warps_that_commit(&self, b: &Mbarrier) -> u32 {
+        distinct(b.came.iter().filter(|came| self.is_commit(came.site)).map(|came| came.warp)).len() as u32
     }
 
     /// The warp that makes the second access of a race, or gives it to an engine.

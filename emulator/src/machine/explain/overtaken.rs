@@ -280,7 +280,7 @@ impl Cluster<'_> {
     }
 
     /// The waits for an mbarrier that have passed, and for which parity each was.
-    fn waits_at(&self, barrier: u32) -> impl Iterator<Item = (&Step, u8)> {
+    pub fn waits_at(&self, barrier: u32) -> impl Iterator<Item = (&Step, u8)> {
         self.record.steps.iter().filter_map(move |step| match step.what {
             What::Wait { barrier: b, parity } | What::Asked { barrier: b, parity } if b == barrier => {
                 Some((step, parity))

@@ -4,7 +4,7 @@ use super::copy::Cure;
 use super::drafts::Draft;
 use super::names::Name;
 use super::{PROXY_RULE, RACE_RULE};
-use crate::diagnostic::{Meaning, Severity, Subject};
+use crate::diagnostic::{Label, Meaning, Severity, Subject};
 use crate::machine::cluster::Cluster;
 use crate::machine::state::{ActorKind, Race, RaceMemory};
 use crate::machine::warp::Warp;
@@ -137,15 +137,16 @@ impl Cluster<'_> {
                 self.label(store.site, "stored to here"),
                 self.label(mma.site, format!("the tensor core reads it for this {}", self.tensor_work(mma))),
             ];
-            let earlier = self.passed_earlier(race, mma).map(|(label, help)| (vec![label], help));
+            let alone = |(label, help): (Label, String)| (vec![label], help);
+            let earlier = self.passed_earlier(race, mma).map(alone);
             let at_home = || self.cure_of_word_at_home(race).map(|cure| (cure.labels, cure.help));
             let (earlier, better) = self
                 .told_by_another(race, mma)
                 .or(earlier)
                 .or_else(at_home)
                 .or_else(|| self.told_by_the_issuer(race, mma))
-                .or_else(|| self.own_commit(mma, &race.passed).map(|(label, help)| (vec![label], help)))
-                .or_else(|| self.awaited_counts_too_few(race).map(|(label, help)| (vec![label], help)))
+                .or_else(|| self.own_commit(mma, &race.passed).map(alone))
+                .or_else(|| self.awaited_counts_too_few(race).map(alone))
                 .unzip();
             labels.extend(earlier.into_iter().flatten());
             // What is to be changed comes first, and is told once, whatever comes too early by it.

@@ -4,12 +4,13 @@ use super::Blocked;
 use super::never::NEVER_EXECUTED;
 use super::role::Barred;
 use super::root::by_site;
+use super::twins::leaves_out;
 use crate::diagnostic::{Diagnostic, Meaning, join_labels};
 use crate::machine::barrier::mbarrier::{Came, Mbarrier};
 use crate::machine::cluster::Cluster;
 use crate::machine::explain::names::{counted, distinct};
 use crate::program::op::Op;
-use crate::protocol::What;
+use crate::protocol::{Step, What};
 use std::collections::BTreeMap;
 
 /// So many phases that a waiter has not seen are no matter of its parity: something arrives too often.
@@ -30,11 +31,6 @@ pub fn counts_too_few(name: &str, arrivers: u32, expected: u32) -> String {
     )
 }
 
-/// What to do about a commit whose mask leaves this CTA out.
-pub fn names_too_few(cta: usize) -> String {
-    format!("Let the mask of this commit name CTA {cta}, too: its bit {cta} is not set.")
-}
-
 impl Cluster<'_> {
     /// What lacks. `partner`: of two that wait for each other, the other one.
     pub fn stuck_mbarrier(
@@ -51,8 +47,7 @@ impl Cluster<'_> {
             root.site,
             format!("{} waits for {name}, parity {parity} (phase {})", self.warp_name(root.warp), b.phase),
         );
-        let init = self
-            .label(b.init.site, format!("{name} is initialised for {} a phase here", counted(b.expected, "arrival")));
+        let init = self.made_for(barrier);
         if got > 0 && b.pending > 0 {
             let mut d = self.hang(
                 b.init.site,
@@ -101,8 +96,8 @@ impl Cluster<'_> {
             }
             if let Some((site, barred)) = self.arrival_barred(blocked, b) {
                 self.add_barred(&mut d, site, NEVER_EXECUTED, &barred);
-            } else if let Some((site, other)) = self.commit_elsewhere(b) {
-                d.help = names_too_few(b.cta);
+            } else if let Some((site, other)) = self.commit_elsewhere(barrier) {
+                d.help = leaves_out(b.cta);
                 // What is to be changed comes first.
                 let place = self.place(site);
                 d.labels.retain(|label| label.place != place);
@@ -272,32 +267,12 @@ impl Cluster<'_> {
         );
     }
 
-    /// A multicast commit that has arrived at this mbarrier of another CTA, and never at this one: the statement and that one.
-    fn commit_elsewhere(&self, b: &Mbarrier) -> Option<(u32, u32)> {
-        let here = |site: u32| b.came.iter().any(|came| came.site == site);
-        (0..).zip(&self.barriers).filter(|(_, other)| other.offset == b.offset && other.cta != b.cta).find_map(
-            |(n, other)| {
-                let left_out = |site: u32| self.is_commit(site) && self.is_multicast(site) && !here(site);
-                Some((other.came.iter().map(|came| came.site).find(|&site| left_out(site))?, n))
-            },
-        )
-    }
-
     /// A warp has passed the same wait before, more than once and always with this parity, and by no other statement waits for this mbarrier: how often.
     fn asks_for_one_parity(&self, root: &Blocked, (barrier, parity): (u32, u32)) -> Option<usize> {
-        let mut times = 0;
-        for step in self.record.steps.iter().filter(|step| usize::from(step.warp) == root.warp) {
-            match step.what {
-                What::Wait { barrier: of, parity: p } | What::Asked { barrier: of, parity: p } if of == barrier => {
-                    if (step.site, u32::from(p)) != (root.site, parity) {
-                        return None;
-                    }
-                    times += 1;
-                }
-                _ => {}
-            }
-        }
-        (times > 1).then_some(times)
+        let waits = || self.waits_at(barrier).filter(|(step, _)| usize::from(step.warp) == root.warp);
+        let same = |(step, of): (&Step, u8)| (step.site, u32::from(of)) == (root.site, parity);
+        let times = waits().count();
+        (times > 1 && waits().all(same)).then_some(times)
     }
 
     /// A statement that arrives at mbarriers of this group and was never executed, and what keeps all from it.

@@ -1,12 +1,16 @@
 //! What is waited for comes to another mbarrier: to that at the same place of another CTA, or to that of another stage.
 
-use super::mbarrier::names_too_few;
 use super::{Blocked, barrier_of};
 use crate::diagnostic::{Diagnostic, Label};
 use crate::machine::barrier::mbarrier::{Mbarrier, sum};
 use crate::machine::cluster::Cluster;
 use crate::machine::explain::names::counted;
 use crate::machine::warp::State;
+
+/// What to do about a commit whose mask leaves this CTA out.
+pub fn leaves_out(cta: usize) -> String {
+    format!("Let the mask of this commit name CTA {cta}, too: its bit {cta} is not set.")
+}
 
 impl Cluster<'_> {
     /// Nothing has ever come to what is waited for, but the same statement has let the warp pass another mbarrier before: that one, if
@@ -67,28 +71,30 @@ impl Cluster<'_> {
         self.barriers.iter().filter(move |other| other.offset == b.offset && other.valid)
     }
 
+    /// The mbarriers at the same offset in other CTAs, with their numbers.
+    fn twins(&self, barrier: u32) -> impl Iterator<Item = (u32, &Mbarrier)> {
+        let offset = self.barriers[barrier as usize].offset;
+        let all = (0..).zip(&self.barriers);
+        all.filter(move |(n, other)| *n != barrier && other.valid && other.offset == offset)
+    }
+
     /// An mbarrier at the same offset in another CTA where something has come, and where nobody waits.
     pub fn idle_twin(&self, blocked: &[Blocked], barrier: u32) -> Option<u32> {
-        let b = &self.barriers[barrier as usize];
         let awaited =
             |n: u32| blocked.iter().any(|b| matches!(b.state, State::Mbarrier { barrier, .. } if barrier == n));
-        (0..self.barriers.len() as u32).find(|&n| {
-            let other = &self.barriers[n as usize];
-            other.valid
-                && (other.offset, n) != (b.offset, barrier)
-                && other.offset == b.offset
-                && !other.came.is_empty()
-                && !awaited(n)
-        })
+        self.twins(barrier).find(|(n, other)| !other.came.is_empty() && !awaited(*n)).map(|(n, _)| n)
     }
 
     /// An mbarrier at the same offset in another CTA where something has come.
     pub fn busy_twin(&self, barrier: u32) -> Option<u32> {
-        let b = &self.barriers[barrier as usize];
-        (0..self.barriers.len() as u32).find(|&n| {
-            let other = &self.barriers[n as usize];
-            n != barrier && other.valid && other.offset == b.offset && !other.came.is_empty()
-        })
+        self.twins(barrier).find(|(_, other)| !other.came.is_empty()).map(|(n, _)| n)
+    }
+
+    /// A multicast commit that has arrived at this mbarrier of another CTA, and never at this one: the statement and that one.
+    pub fn commit_elsewhere(&self, barrier: u32) -> Option<(u32, u32)> {
+        let here = |site: u32| self.barriers[barrier as usize].came.iter().any(|came| came.site == site);
+        let left_out = |site: &u32| self.is_commit(*site) && self.is_multicast(*site) && !here(*site);
+        self.twins(barrier).find_map(|(n, other)| Some((other.came.iter().map(|came| came.site).find(left_out)?, n)))
     }
 
     /// Some of the arrivals that a phase lacks are at an mbarrier of another CTA, where nobody waits.
@@ -157,7 +163,7 @@ impl Cluster<'_> {
             self.barriers[barrier as usize].init.site,
             format!("the wait for {name} never ends: nothing ever arrives at it, only at that of CTA {home}"),
             match commit {
-                true if arrival.is_some_and(|came| self.is_multicast(came.site)) => names_too_few(here),
+                true if arrival.is_some_and(|came| self.is_multicast(came.site)) => leaves_out(here),
                 true => {
                     "Let the commit arrive in both CTAs: tcgen05.commit with .multicast::cluster and a mask of both."
                         .into()

@@ -278,10 +278,9 @@ fn each_once(told: Vec<(usize, Diagnostic)>) -> Vec<(usize, Diagnostic)> {
     let text = |d: &Diagnostic| d.labels.first().map(|label| label.text.clone());
     // Of a loop that goes on too far, or by too much, each round reads elsewhere, in each stage: the same words, and other bytes.
     let elsewhere = |a: &Diagnostic, b: &Diagnostic| {
-        let words = |text: &str| without_bytes(text);
         a.code == "box-mismatch"
-            && words(&a.title) == words(&b.title)
-            && text(a).as_deref().map(words) == text(b).as_deref().map(words)
+            && without_bytes(&a.title) == without_bytes(&b.title)
+            && text(a).as_deref().map(without_bytes) == text(b).as_deref().map(without_bytes)
     };
     let alike = |a: &Diagnostic, b: &Diagnostic| {
         (a.code, &a.help) == (b.code, &b.help) && ((&a.title, text(a)) == (&b.title, text(b)) || elsewhere(a, b))
